@@ -65,7 +65,7 @@ func (s *Store) turn(begin time.Time) {
 	s.turned = time.Now()
 	s.options.Logger.Warn("the log's server does not answer: another one is asked",
 		"server", s.conn.ConnectedUrlRedacted())
-	_ = s.conn.ForceReconnect() // a closed connection stays closed
+	_ = s.conn.ForceReconnect() // if the connection is closed, look returns ErrReopen
 }
 
 // within sends a request once.

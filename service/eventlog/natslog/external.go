@@ -82,14 +82,17 @@ func (c netConn) Listen(subject string, handle nats.MsgHandler) (stop func(), er
 	return func() { _ = sub.Unsubscribe() }, err // a closed connection has no subscriptions
 }
 
-// dial connects to the servers, and keeps reconnecting.
+// dial connects to the servers, and keeps reconnecting, also while they refuse the credentials: an operator may be
+// changing them.
 func (s *Store) dial() (Conn, jetstream.JetStream, error) {
 	if s.options.Servers != nil {
 		conn, js := s.options.Servers()
 		return conn, js, nil
 	}
+	said := "" // by failed attempts since the connection was lost
 	options := append([]nats.Option{
 		nats.Name("vitrine"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), login(s.user),
+		nats.IgnoreAuthErrorAbort(),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings), nats.FlusherTimeout(writeTime),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil { // nil if this store closed the connection
@@ -97,11 +100,16 @@ func (s *Store) dial() (Conn, jetstream.JetStream, error) {
 			}
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) {
+			said = ""
 			s.options.Logger.Info("connected to the log's server again", "server", c.ConnectedUrlRedacted())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			s.options.Logger.Warn("the log's server", "cause", err.Error())
+			if text := err.Error(); text != said {
+				said = text
+				s.options.Logger.Warn("the log's server", "cause", text)
+			}
 		}),
+		nats.ClosedHandler(func(*nats.Conn) { s.cut.Store(true) }),
 	}, s.options.Connect...)
 	conn, err := nats.Connect(s.options.URL, options...)
 	if err != nil {

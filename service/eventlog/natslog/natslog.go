@@ -63,6 +63,7 @@ type Store struct {
 
 	life  *eventlog.Life
 	close func() error
+	cut   atomic.Bool // whether the connection is closed for good
 
 	mu     sync.RWMutex
 	end    tail
@@ -333,7 +334,8 @@ func (s *Store) shut() error {
 	return nil
 }
 
-// Lost returns a channel that is closed when another process takes over the log. Appends then fail with [Store.Loss].
+// Lost returns a channel that is closed when another process takes over the log, or the connection is closed for good.
+// Appends then fail with [Store.Loss].
 func (s *Store) Lost() <-chan struct{} { return s.life.Lost() }
 
 // Loss returns why the store lost its log, or nil. A loss is known after the next append, or within a second.
@@ -341,6 +343,9 @@ func (s *Store) Loss() error { return s.life.Loss() }
 
 // look returns why the store lost its log, or nil.
 func (s *Store) look() error {
+	if s.cut.Load() {
+		return fmt.Errorf("%w: the connection to %s is closed", eventlog.ErrReopen, s.where())
+	}
 	if !s.Leads() {
 		return nil
 	}
