@@ -128,13 +128,17 @@ func (e *Engine) refusal() error {
 }
 
 // Lag returns how long ago the state included all log entries; a leader's lag is 0. On an idle log it is at most the
-// time that the store needs to notice that nothing new was written.
+// time that the store needs to notice that nothing new was written. It exceeds Unseen until the state includes them for
+// the first time.
 func (e *Engine) Lag() time.Duration {
 	if !e.isFollower.Load() {
 		return 0
 	}
 	return max(0, time.Since(time.Unix(0, e.fresh.Load())))
 }
+
+// Unseen is longer than any real lag.
+const Unseen = 10 * 365 * 24 * time.Hour
 
 // Failure returns why the engine stopped, or nil while it runs.
 func (e *Engine) Failure() error {

@@ -230,6 +230,11 @@ func TestLeaderReachesNoServer(t *testing.T) {
 		is, text := ready()
 		return !is && strings.Contains(text, "has not reached the log's servers for ")
 	})
+	r.until("a problem", func() bool {
+		_, metrics := r.get("/metrics")
+		return strings.Contains(metrics, "vitrine_process_problems 1\n") &&
+			r.said("This process writes the log, and has not reached its servers for ")
+	})
 	natstest.Serve(t, o)
 	r.until("ready again", func() bool { is, _ := ready(); return is })
 }

@@ -281,6 +281,7 @@ type session struct {
 	keeper *keeper
 	wrote  atomic.Bool            // whether the log took an entry
 	unable atomic.Pointer[string] // why a follower could not lead, or nil
+	opened time.Time              // when the engine was
 	since  time.Time              // when it began to answer requests, or zero
 	last   uint64                 // the last entry when it ended
 }
@@ -355,6 +356,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 		Applied: o.Feed.Applied}, known); err != nil {
 		return err
 	}
+	l.opened = time.Now()
 	defer l.engine.Close()
 	if err := beginPeople(); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"vitrine/service/alert"
 	"vitrine/service/budget"
+	"vitrine/service/engine"
 )
 
 // A disk is nearly full below this share and this number of bytes.
@@ -14,10 +15,38 @@ const (
 	nearlyFullBytes = 10e9
 )
 
+// maxAway is how long a process may be without the log's servers before that is a problem. An election takes less.
+const maxAway = 10 * time.Second
+
+// away says that the process lacks the log's servers, or is "".
+func (l *session) away() string {
+	switch {
+	case l.shared == nil:
+	case !l.leads():
+		lag := l.engine.Lag()
+		if lag > engine.Unseen {
+			lag = time.Since(l.opened)
+		}
+		if lag > maxAway {
+			return fmt.Sprintf("This process is %v behind the log: it cannot reach the log's servers, or lacks processor "+
+				"time. Its output says why.", lag.Round(time.Second))
+		}
+	default:
+		if away := l.shared.Unreached(); away > maxAway {
+			return fmt.Sprintf("This process writes the log, and has not reached its servers for %v: check the servers, the "+
+				"network and the credentials.", away.Round(time.Second))
+		}
+	}
+	return ""
+}
+
 // problems returns what an operator should fix before the process stops. The memory is the service's.
 func (l *session) problems(memory budget.Usage) (all []alert.Problem) {
 	if text := l.unable.Load(); text != nil {
 		all = append(all, alert.Problem{Level: "bad", Key: "lead", Text: *text})
+	}
+	if text := l.away(); text != "" {
+		all = append(all, alert.Problem{Level: "bad", Key: "servers", Text: text})
 	}
 	if over := memory.Over(); over > 0 { // a follower takes every placement that its leader has room for
 		all = append(all, alert.Problem{Level: "warning", Key: "memory", Text: fmt.Sprintf("The placements need %d MB more "+

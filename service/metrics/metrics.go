@@ -31,7 +31,7 @@ type Sources struct {
 }
 
 // New returns a collector that reads the sources at each scrape.
-func New(s Sources) prometheus.Collector { return collector{s} }
+func New(s Sources) prometheus.Collector { return collector{s, time.Now()} }
 
 // Appends measures how long appends to a log take, for /metrics.
 type Appends struct{ seconds prometheus.Histogram }
@@ -186,7 +186,7 @@ var (
 
 // scraped holds a scrape's readings of the process. Extent is nil if the log did not report it.
 type scraped struct {
-	Sources
+	collector
 	applied uint64
 	alerts  alert.Stats
 	memory  budget.Usage
@@ -206,9 +206,12 @@ var ofProcess = []struct {
 }{
 	{about("leader", "1 if this process writes the log and reaches its servers, 0 otherwise."), prometheus.GaugeValue,
 		nil, func(s *scraped) float64 { return indicator(s.Leads()) }},
-	{about("follower_lag_seconds", "How long ago the state had all entries of the log that it follows. 0 in the "+
-		"process that writes the log."), prometheus.GaugeValue, nil, func(s *scraped) float64 {
-		return s.Engine.Lag().Seconds()
+	{about("follower_lag_seconds", "How long ago the state had all entries of the log that it follows, or before it "+
+		"first did, the time since the start. 0 in the process that writes the log."), prometheus.GaugeValue, nil, func(s *scraped) float64 {
+		if lag := s.Engine.Lag(); lag < engine.Unseen {
+			return lag.Seconds()
+		}
+		return time.Since(s.since).Seconds()
 	}},
 	{about("applied_entries", "The last entry of the log that is part of the state."), prometheus.GaugeValue, nil,
 		func(s *scraped) float64 { return float64(s.applied) }},
@@ -255,7 +258,10 @@ var ofProcess = []struct {
 }
 
 // collector reads the counters of the placements and of the process at each scrape.
-type collector struct{ Sources }
+type collector struct {
+	Sources
+	since time.Time
+}
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(to chan<- *prometheus.Desc) {
@@ -299,7 +305,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			}
 		}
 	}
-	s := &scraped{Sources: c.Sources, applied: c.Engine.Sequence(), alerts: c.Alerts.Stats(), memory: c.Budget.Usage()}
+	s := &scraped{collector: c, applied: c.Engine.Sequence(), alerts: c.Alerts.Stats(), memory: c.Budget.Usage()}
 	if c.Log != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

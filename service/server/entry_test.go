@@ -107,6 +107,24 @@ func TestEntryDoesNotCome(t *testing.T) {
 	}
 }
 
+// looks waits until a follower has seen the end of its log.
+func (s *service) looks() {
+	for strings.Contains(s.ask("GET", "/readyz", "").body, "has not seen the end") {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A follower that never saw the end of its log is not ready, and no decades behind it.
+func TestNeverSeen(t *testing.T) {
+	_, follower := twoProcesses(t, func(_ *server.Options, e *engine.Options) { e.Store = old{e.Store, time.Time{}} })
+	if a := follower.want(503, "GET", "/readyz", ""); !strings.Contains(a.body, "has not seen the end") {
+		t.Error(a.body)
+	}
+	if lag := follower.gauge("vitrine_follower_lag_seconds"); lag > 3700 {
+		t.Error("a follower lags by", lag, "seconds")
+	}
+}
+
 // A process describes its part in its log. A follower too far behind is not ready, and says why.
 func TestReady(t *testing.T) {
 	leader, follower := twoProcesses(t, func(o *server.Options, _ *engine.Options) {
@@ -117,9 +135,7 @@ func TestReady(t *testing.T) {
 	if a := leader.want(200, "GET", "/readyz", ""); a.body != `{"role":"leader","entry":1}` {
 		t.Error(a.body)
 	}
-	for follower.gauge("vitrine_follower_lag_seconds") > 3700 { // it has not looked yet
-		time.Sleep(10 * time.Millisecond)
-	}
+	follower.looks()
 	var p api.Process
 	if a := follower.want(200, "GET", "/readyz", ""); json.Unmarshal([]byte(a.body), &p) != nil ||
 		p.Role != "follower" || p.Leader != "process 7" || p.Entry != 1 || p.Epoch != 5 ||
@@ -139,9 +155,7 @@ func TestReady(t *testing.T) {
 		if a := late.want(503, "GET", "/readyz", ""); !strings.Contains(a.body, "has not seen the end") {
 			late.isLate(c.want, a)
 		}
-		for late.gauge("vitrine_follower_lag_seconds") > 3700 { // it has not looked yet
-			time.Sleep(10 * time.Millisecond)
-		}
+		late.looks()
 		late.isLate(c.want, late.want(503, "GET", "/readyz", ""))
 	}
 	cut := time.Duration(0)

@@ -16,9 +16,6 @@ const maxLag = time.Second
 // leader. If the servers elect a leader among themselves, they answer again sooner.
 const maxUnreached = 5 * time.Second
 
-// unseen is longer than any real lag. A follower that has never reached the end of its log reports more.
-const unseen = 10 * 365 * 24 * time.Hour
-
 // ready reports what the process does with its log, or why it gets no requests from a load balancer: it is being
 // stopped, cannot write its log, is too far behind the log that it follows, or away from the servers of the log that it
 // writes.
@@ -58,7 +55,7 @@ func (s *Server) standing() (p *api.Process, problem string) {
 		writes = "which no process is known to write"
 	}
 	switch {
-	case lag > unseen:
+	case lag > engine.Unseen:
 		problem, p.LagSeconds = "this process is a follower that has not seen the end of the log yet", 0
 	case lag > maxLag:
 		problem = fmt.Sprintf("this process is a follower and %v behind the log, %s", lag.Round(time.Millisecond),
