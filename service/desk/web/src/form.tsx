@@ -110,7 +110,7 @@ export function Field(props: Editor & { name: string; required?: boolean }) {
           case "string":
             return <input {...common} type="text" placeholder={standard} value={value ?? ""} onInput={(e) => change(e.currentTarget.value || undefined)} />;
           case "array":
-            return <Lines common={common} value={value} change={change} />;
+            return <Lines common={common} value={value} ids={props.name === "include" || props.name === "exclude"} change={change} />;
         }
         return <JSONText common={common} value={value} change={change} />;
       }}
@@ -129,15 +129,18 @@ export function NumberInput({ value, change, ...rest }: { value: number | undefi
   return <input {...rest} type="number" value={typed ?? (Number.isNaN(value) ? "" : value ?? "")} onInput={input} onBlur={() => setTyped(undefined)} />;
 }
 
-// Lines edits a list of texts, one a line.
-function Lines(props: { common: object; value: string[] | undefined; change: (v: any) => void }) {
-  return (
-    <textarea {...props.common} rows={Math.min(Math.max(props.value?.length ?? 0, 1), 8)} placeholder="one a line" value={(props.value ?? []).join("\n")}
-      onChange={(e) => {
-        const list = e.currentTarget.value.split("\n").filter((v) => v !== "");
-        props.change(list.length > 0 ? list : undefined);
-      }} />
-  );
+// Lines edits a list of texts, one a line. It keeps the typed text until the reader leaves the field. Commas also separate
+// ids, except in a line that the list contained before.
+function Lines(props: { common: object; value: string[] | undefined; ids: boolean; change: (v: any) => void }) {
+  const [typed, setTyped] = useState<string>();
+  const known = useRef(props.value ?? []).current;
+  const text = typed ?? (props.value ?? []).join("\n");
+  const input = (e: { currentTarget: HTMLTextAreaElement }) => {
+    setTyped(e.currentTarget.value);
+    const list = e.currentTarget.value.split("\n").flatMap((l) => (!props.ids || known.includes(l) ? [l] : l.split(",").map((id) => id.trim()))).filter((v) => v !== "");
+    props.change(list.length > 0 ? list : undefined);
+  };
+  return <textarea {...props.common} rows={Math.min(text.split("\n").length, 8)} placeholder={props.ids ? "one a line, or with commas" : "one a line"} value={text} onInput={input} onBlur={() => setTyped(undefined)} />;
 }
 
 // JSONText edits a value that has no form of its own, as JSON.

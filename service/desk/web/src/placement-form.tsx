@@ -74,7 +74,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
         v = await request<Preview>("POST", placement(props.name, "preview"), { body: of, headers });
       } while (of !== latest.current);
       setPreview(v);
-      setHow(v.can_relearn ? "relearn=log" : "reset=true");
+      setHow(!v.can_relearn ? "reset=true" : v.max_size ? "" : "relearn=log"); // of how many visits were larger, the service keeps no count
     });
   };
   const make = () => act(async () => {
@@ -111,12 +111,12 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
             <fieldset>
               <legend>What becomes of it</legend>
               {preview.can_relearn ? (
-                <label class="choice"><input type="radio" name="how" checked={how === "relearn=log"} onChange={() => setHow("relearn=log")} /> Vitrine first learns it again from the log, and goes on as it is until then{preview.max_size ? `. Visits with more than ${preview.max_size} items are left out` : ""}</label>
+                <label class="choice"><input type="radio" name="how" checked={how === "relearn=log"} onChange={() => setHow("relearn=log")} /> Vitrine first learns it again from the log, and goes on as it is until then{preview.max_size ? `. It skips every visit that showed more than ${plural(preview.max_size, "item")}: if all of them did, it forgets everything` : ""}</label>
               ) : null}
               <label class="choice"><input type="radio" name="how" checked={how === "reset=true"} onChange={() => setHow("reset=true")} /> Vitrine begins again with nothing. The present state is kept as a version to go back to</label>
             </fieldset>
           ) : null}
-          {preview.change === "none" ? null : <button type="button" class="main" disabled={busy} onClick={make}>{props.tag ? "Make the change" : "Create the placement"}</button>}
+          {preview.change === "none" ? null : <button type="button" class="main" disabled={busy || (preview.change === "restart" && !!preview.lost && !how)} onClick={make}>{props.tag ? "Make the change" : "Create the placement"}</button>}
         </Card>
       ) : null}
     </form>
@@ -186,6 +186,8 @@ function Wait(props: { value: string | undefined; change: (value: string) => voi
   );
 }
 
+const isCurrency = (code: string) => Intl.supportedValuesOf("currency").includes(code);
+
 // Effect says in words what a change does.
 function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
   const { of: p, before } = props;
@@ -199,11 +201,14 @@ function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
       ? `Vitrine would forget what it has learned from ${plural(p.lost.rounds, "visit")}, because that depends on ${(p.fields ?? []).map((f) => `“${title(f)}”`).join(", ")}.`
       : "Vitrine begins again. It has learned nothing yet.";
   }
+  const currency = p.placement["currency"];
   const messages: string[] = p.placement["warnings"] ?? [];
   const notes: string[] = p.placement["notes"] ?? [];
   return (
     <>
       <p class={p.lost ? "warning" : ""}>{text}</p>
+      {currency && !isCurrency(currency) ? <p class="warning">No currency has the code {currency}: check it for a typo.</p> : null}
+      {!props.isNew && currency !== before["currency"] ? <p class="warning">Amounts of the past are not converted: the desk shows the same numbers {currency ? <>in {currency}</> : "without a currency"}.</p> : null}
       {messages.length > 0 ? <ul class="health">{messages.map((m) => <li class="warning"><strong>Warning:</strong> {m}</li>)}</ul> : null}
       {props.isNew ? null : <Differences before={before} after={p.placement} names={changed(before, p.placement)} />}
       {notes.length > 0 || props.isNew ? (

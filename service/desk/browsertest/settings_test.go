@@ -1,0 +1,76 @@
+package browsertest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"vitrine/internal/fatal"
+)
+
+// types types into a field with the keyboard, after its text.
+func (b *tab) types(label, keys string) {
+	b.Helper()
+	field := `[...document.querySelectorAll("main label")].find((l) => l.textContent.trim().startsWith(` + quote(label) + `))?.control`
+	b.on(field, "(e.focus(), e.setSelectionRange(e.value.length, e.value.length))")
+	b.do(chromedp.KeyEvent(keys))
+}
+
+// A list of ids keeps each key from the first one on, and commas separate ids that are pasted.
+func TestListOfIDs(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 6, 0)
+	p := fatal.Or(s.Placement(t.Context(), "home"))(t)
+	p.Notes, p.Warnings, p.Include = nil, nil, []string{"one, with a comma", "sku-000001"}
+	fatal.Or(s.Put(t.Context(), "home", p))(t)
+	b := open(t, s.base)
+	b.visit("/placements/home/settings")
+	b.on(`[...document.querySelectorAll("main summary")].find((s) => s.innerText === "Advanced")`, "e.click()")
+	b.types("Pinned items", "\rsku-000002")
+	b.types("Excluded items", "sku-000003, sku-000004")
+	b.press("See what this does")
+	b.press("Make the change")
+	b.reads("The change is made")
+	p = fatal.Or(s.Placement(t.Context(), "home"))(t)
+	if want := []string{"one, with a comma", "sku-000001", "sku-000002"}; !slices.Equal(p.Include, want) {
+		t.Errorf("pinned are %q, want %q", p.Include, want)
+	}
+	if want := []string{"sku-000003", "sku-000004"}; !slices.Equal(p.Exclude, want) {
+		t.Errorf("excluded are %q, want %q", p.Exclude, want)
+	}
+}
+
+// A change that could forget everything is not made before the reader has chosen how.
+func TestRelearnNothing(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 6, 9)
+	b := open(t, s.base)
+	b.visit("/placements/home/settings")
+	b.fill("At most", "2")
+	b.press("See what this does")
+	b.reads("It skips every visit that showed more than 2 items")
+	b.wait(`!document.querySelector("main input[name=how]:checked") && [...document.querySelectorAll("main button")].find((b) => b.innerText === "Make the change").disabled`)
+	b.on(`document.querySelector("main input[name=how]")`, "e.click()")
+	b.press("Make the change")
+	b.reads("The change is made")
+}
+
+// The currency of past amounts is not converted, and the desk says so. It knows the codes.
+func TestCurrencyChanges(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 6, 0)
+	b := open(t, s.base)
+	b.visit("/placements/home/settings")
+	b.on(`[...document.querySelectorAll("main summary")].find((s) => s.innerText === "Advanced")`, "e.click()")
+	b.fill("Currency", "USD")
+	b.press("See what this does")
+	b.reads("not converted: the desk shows the same numbers in USD")
+	if strings.Contains(b.text(), "No currency has the code") {
+		t.Error("USD is no currency")
+	}
+	b.fill("Currency", "ZZZ")
+	b.press("See what this does")
+	b.reads("No currency has the code ZZZ")
+}
