@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { adjust } from "../adjust";
 import { get, placement, Problem, request } from "../api";
 import { Setting, title } from "../form";
@@ -9,7 +9,7 @@ import { address } from "../routes";
 import { useMay } from "../session";
 import { type OverviewAnswer } from "../series";
 import { Trouble } from "../trouble";
-import { amounts, Card, count, duration, Empty, Failure, Loading, moment, portion, sentence, Table, toTop } from "../ui";
+import { amounts, Card, count, duration, Empty, Failure, Loading, moment, plural, portion, sentence, Table, toTop } from "../ui";
 
 interface Answer {
   changes: Change[];
@@ -62,12 +62,11 @@ const checks = {
   predictions: "Predictions did not come true",
 };
 
-// elsewhere is the tab that undoes a change which the settings alone would not: they bring back neither what was learned
-// nor a running experiment.
-function elsewhere(c: Change): string {
-  if (["reset", "swapped", "adopted", "rolled-back"].includes(c.kind)) return "versions";
-  return c.fields?.some((f) => f.field === "experiment") ? "experiments" : "";
-}
+// learned reports whether a change also changed what was learned, which versions bring back, and the settings alone do not.
+const learned = (c: Change) => ["reset", "swapped", "adopted", "rolled-back"].includes(c.kind);
+
+// undoable reports whether something takes a change back. Experiments begin and end in their own tab.
+const undoable = (c: Change) => !!c.fields?.length && (learned(c) || !c.fields.some((f) => f.field === "experiment"));
 
 const pages = ["include", "exclude"]; // settings that are items
 
@@ -83,6 +82,17 @@ function undone(now: string[] | undefined, c: Changed): unknown {
   if (came.length + went.length === 0) return c.before;
   const list = [...(now ?? []).filter((v) => !came.includes(v) && !went.includes(v)), ...went];
   return list.length > 0 ? list : undefined;
+}
+
+// overtaken names a setting of a change that was changed again later to another value, which undoing would lose.
+function overtaken(c: Change, changes: Change[]): string | undefined {
+  for (const f of c.fields ?? []) {
+    const { came, went } = moved(f) ?? { came: [], went: [] };
+    const later = came.length + went.length === 0 ? changes.find((o) => o.fields?.some((g) => g.field === f.field)) : undefined; // the latest comes first
+    if (!later || later.entry === c.entry || JSON.stringify(later.fields!.find((g) => g.field === f.field)!.after) === JSON.stringify(f.after)) continue;
+    return `“${title(f.field)}” was changed again on ${moment(later.time)}${later.by ? ` by ${later.by}` : ""}, and undoing this change would lose that. Undo the later change first.`;
+  }
+  return undefined;
 }
 
 // odds says how rarely something happens that has a probability, in the words of an alarm.
@@ -101,6 +111,7 @@ export default function History(props: { name: string }) {
   const [turn, setTurn] = useState(0);
   const [said, say] = useState("");
   const [failed, fail] = useState<unknown>();
+  const [asks, setAsks] = useState(false);
   const { value, failure } = usePoll((signal) => Promise.all([get<Answer>(placement(name, "history"), signal), get<OverviewAnswer>(`v1/overview?${new URLSearchParams({ name, points: "1" })}`, signal)]), name, 5000, turn);
   const product = useProducts(name, value?.[0].changes.flatMap((c) => c.fields ?? []).filter((f) => pages.includes(f.field)).flatMap((f) => [f.before, f.after]).flat().filter((id) => typeof id === "string") ?? []);
   if (!value) return failure ? <Failure of={failure} /> : <Loading />;
@@ -118,7 +129,11 @@ export default function History(props: { name: string }) {
     }
     toTop();
   };
-  const undo = (c: Change) => act(() => adjust(name, (now) => Object.fromEntries(c.fields!.map((f) => [f.field, undone(now[f.field], f)]))), "That change is undone. This is a change of its own, which you can undo too.");
+  const undo = (c: Change) => act(async () => {
+    const later = overtaken(c, (await get<Answer>(placement(name, "history"))).changes);
+    if (later) throw new Error(later);
+    await adjust(name, (now) => Object.fromEntries(c.fields!.map((f) => [f.field, undone(now[f.field], f)])));
+  }, "That change is undone. This is a change of its own, which you can undo too.");
   const standing = history.alarms.find((a) => !a.ended);
   return (
     <>
@@ -128,10 +143,11 @@ export default function History(props: { name: string }) {
       <Trouble of={health} currency={overview.placements[0]?.currency} />
       {standing && may ? (
         <div class="controls">
-          <button type="button" onClick={() => void act(() => request("DELETE", placement(name, "alarm")), "The alarm is cleared, and the checks begin again.")}>Clear the alarm</button>
+          <button type="button" onClick={() => setAsks(true)}>Clear the alarm…</button>
           <a href={address("placements", name, "versions")}>Roll back to an earlier version</a>
         </div>
       ) : null}
+      {standing && may && asks ? <Clear name={name} of={standing} leave={() => setAsks(false)} go={(query) => void act(() => request("DELETE", placement(name, "alarm") + query), "The alarm is cleared, and the checks begin again.").then(() => setAsks(false))} /> : null}
       <Card title="Alarms">
         <Table
           caption="Alarms, the latest first"
@@ -151,7 +167,7 @@ export default function History(props: { name: string }) {
                 <div class="head">
                   <strong>{kinds[c.kind] ?? c.kind}{c.version ? ` (version ${c.version})` : ""}</strong>
                   <span class="quiet">{moment(c.time)}{c.by ? ` by ${c.by}` : ""}</span>
-                  {!may || !c.fields || c.fields.length === 0 ? null : elsewhere(c) ? <a class="button" href={address("placements", name, elsewhere(c))}>Undo in {elsewhere(c)}<span class="hidden">, the change of {moment(c.time)}</span></a> : <button type="button" onClick={() => void undo(c)}>Undo<span class="hidden"> the change of {moment(c.time)}</span></button>}
+                  {!may || !undoable(c) ? null : learned(c) ? <a class="button" href={address("placements", name, "versions")}>Undo in versions<span class="hidden">, the change of {moment(c.time)}</span></a> : <button type="button" onClick={() => void undo(c)}>Undo<span class="hidden"> the change of {moment(c.time)}</span></button>}
                 </div>
                 {c.note ? <p>{c.note}</p> : null}
                 {c.fields ? <ul>{c.fields.map((f) => <li><Difference of={f} product={product} /></li>)}</ul> : null}
@@ -161,6 +177,30 @@ export default function History(props: { name: string }) {
         )}
       </Card>
     </>
+  );
+}
+
+// Clear asks before an alarm is cleared, because outcomes that waited may be lost.
+function Clear(props: { name: string; of: Alarm; leave: () => void; go: (query: string) => void }) {
+  const { value, failure } = usePoll((signal) => get<{ guard: { outcomes_held?: number } }>(placement(props.name, "stats"), signal), props.name, 5000);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  const held = value?.guard.outcomes_held ?? 0, outcomes = plural(held, "outcome");
+  const doubtful = held > 0 && props.of.check === "no-sale";
+  return (
+    <section class="card ask" onKeyDown={(e) => e.key === "Escape" && props.leave()}>
+      <h2 ref={heading} tabIndex={-1}>Clear the alarm?</h2>
+      <p>All checks begin again, and Vitrine decides as usual. You cannot undo this.</p>
+      {failure ? <Failure of={failure} /> : value ? null : <Loading />}
+      {held === 0 ? null : doubtful
+        ? <p>{outcomes} came during the alarm, and Vitrine has not learned from {held === 1 ? "it" : "them"}. If sales were not reported, skip {held === 1 ? "it" : "them"}: “no sale” would be false. If nothing was sold, learn {held === 1 ? "it" : "them all"}.</p>
+        : <p>Vitrine then learns from {outcomes} that waited during the alarm.</p>}
+      <div class="controls">
+        <button type="button" class="main" disabled={!value && !failure} onClick={() => props.go("")}>{doubtful ? `Clear it and skip ${outcomes}` : "Clear it"}</button>
+        {doubtful ? <button type="button" onClick={() => props.go("?learn=all")}>Clear it and learn {outcomes}</button> : null}
+        <button type="button" onClick={props.leave}>Leave it</button>
+      </div>
+    </section>
   );
 }
 

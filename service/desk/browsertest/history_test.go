@@ -1,0 +1,76 @@
+package browsertest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+)
+
+// Undoing a change does not take a later one of the same setting away.
+func TestUndoOvertaken(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 6, 0)
+	put := func(versions int) {
+		t.Helper()
+		p := fatal.Or(s.Placement(t.Context(), "home"))(t)
+		p.Notes, p.Warnings, p.MaxVersions = nil, nil, versions
+		fatal.Or(s.Put(t.Context(), "home", p))(t)
+	}
+	versions := func() int { return fatal.Or(s.Placement(t.Context(), "home"))(t).MaxVersions }
+	put(5)
+	put(7)
+	b := open(t, s.base)
+	b.visit("/placements/home/history")
+	undo := func(n int) {
+		b.on(fmt.Sprintf(`document.querySelectorAll("main .changes button")[%d]`, n), "e.click()")
+	}
+	undo(1)
+	b.reads("“Versions to keep” was changed again on")
+	expect.Equal(t, versions(), 7, "a refused change")
+	undo(0)
+	b.reads("That change is undone.")
+	expect.Equal(t, versions(), 5, "the last change undone")
+
+	p := fatal.Or(s.Placement(t.Context(), "home"))(t)
+	p.Notes, p.Warnings, p.Mode, p.Experiment = nil, nil, api.Experimenting, &api.Experiment{Name: "summer", Variants: []api.Variant{
+		{Name: "shop", Show: api.ShowBaseline, Share: 0.5}, {Name: "ours", Show: api.ShowPolicy, Share: 0.5}}}
+	fatal.Or(s.Put(t.Context(), "home", p))(t)
+	b.visit("/placements/home/history")
+	b.reads("summer")
+	if strings.Contains(b.text(), "Undo in experiments") {
+		t.Error("an experiment is undone where no button does it")
+	}
+}
+
+// Before an alarm is cleared the desk says how many outcomes that skips, and offers to learn them.
+func TestClearAlarm(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 6, 0)
+	b := open(t, s.base)
+	b.visit("/")
+	b.run(`(window.real = fetch, window.fetch = async (to, o) => {
+		to = String(to);
+		if (o?.method === "DELETE") return (window.cleared = to, new Response(null, { status: 204 }));
+		const answer = await real(to, o);
+		if (!/home[/](history|stats)$/.test(to)) return answer;
+		const v = await answer.json();
+		if (to.endsWith("stats")) v.guard = { checks: [], outcomes_held: 90 };
+		else v.alarms = [{ check: "no-sale", detail: "no sale in the last 90 decisions", chance: 1e-5, began: "2026-01-02T00:00:00Z" }];
+		return Response.json(v);
+	}, 0)`)
+	b.goTo("/placements/home/history")
+	b.press("Clear the alarm…")
+	b.reads("90 outcomes came during the alarm")
+	if eval[bool](b, "!!window.cleared") {
+		t.Fatal("the alarm is cleared without a question")
+	}
+	b.press("Clear it and learn 90 outcomes")
+	b.wait(`window.cleared?.endsWith("v1/placements/home/alarm?learn=all")`)
+	b.press("Clear the alarm…")
+	b.press("Clear it and skip 90 outcomes")
+	b.wait(`window.cleared.endsWith("v1/placements/home/alarm")`)
+}
