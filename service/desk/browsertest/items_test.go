@@ -336,3 +336,18 @@ func TestRowsChange(t *testing.T) {
 	decide("second", "b")
 	b.wait(`document.querySelectorAll("main td .product img").length === 1`)
 }
+
+// The desk reads numbers of a payload that are texts, as those from CSV are.
+func TestTextNumbers(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 3, 0)
+	s.ask(t, "PATCH", "v1/placements/home/items", map[string]any{"items": []any{
+		map[string]any{"id": "sku-000001", "payload": map[string]any{"title": "Bowl", "price": "12.50", "stock": "7", "margin": "3.25"}}}}, nil)
+	b := open(t, s.base)
+	b.visit("/placements/home/items")
+	b.wait(row("Bowl"))
+	text := eval[string](b, row("Bowl")+".innerText")
+	for _, want := range []string{"€12.50", "margin €3.25", "7 left"} {
+		expect.Contains(t, text, want, "the row")
+	}
+}

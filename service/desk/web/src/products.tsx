@@ -44,7 +44,8 @@ export interface Product {
 }
 
 const textOf = (...values: unknown[]) => values.find((v): v is string => typeof v === "string" && v !== "");
-const numberOf = (...values: unknown[]) => values.find((v): v is number => typeof v === "number" && Number.isFinite(v));
+// numberOf also reads a number from a text: an import from CSV writes all of a payload as texts.
+const numberOf = (...values: unknown[]) => values.map((v) => (typeof v === "string" && /^\s*-?\d+(\.\d+)?\s*$/.test(v) ? Number(v) : v)).find((v): v is number => typeof v === "number" && Number.isFinite(v));
 
 // productOf reads an item's title, picture, price, margin and stock from its payload, its attributes and its features.
 export function productOf(of: CatalogueItem): Product {
