@@ -41,7 +41,7 @@ type importCmd struct {
 }
 
 func (importCmd) Help() string {
-	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log already contains are left out, so you can repeat an interrupted import.
+	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log already contains are left out, so you can repeat an interrupted import. If an id is in the log with another page, time or outcome, the import stops before it writes. A decision without an id gets one made of its contents; if it has no time either, it is only recognized in the same file.
 
 A table is CSV, TSV, Parquet or JSON Lines. It contains a row for each item of a decision, with the columns decision_id, item and chosen, and optionally time, shown (the position), units (how many were taken), units_value (what they earned), revenue and propensity; every feature is the column of its name. If your columns have other names, write a mapping, or let vitrine assess find it:
 
@@ -246,7 +246,7 @@ type importing struct {
 	several string // of the mapping
 	engine  *engine.Engine
 	config  *setup.Config
-	known   map[string]bool
+	known   map[string]engine.Known
 	last    int64 // the time of the log's last entry
 	first   int64 // the earliest time of a decision
 	timed   bool  // whether there is any
@@ -265,8 +265,11 @@ func (i *importing) check(d *page.Imported) error {
 		return fmt.Errorf("the time of decision %q, %s, is in the future", d.Request.Decision,
 			time.Unix(0, d.Time).UTC().Format(time.RFC3339))
 	}
-	if i.known[d.Request.Decision] {
+	if k, ok := i.known[d.Request.Decision]; ok {
 		i.before++
+		if err := k.Is(i.Placement, i.config, d); err != nil {
+			return fmt.Errorf("decision %q: %w", d.Request.Decision, err)
+		}
 		return nil
 	}
 	if err := engine.CheckImport(i.Placement, i.config, d); err != nil {
@@ -292,7 +295,7 @@ func (i *importing) check(d *page.Imported) error {
 
 // write is the second pass.
 func (i *importing) write(ctx context.Context, d *page.Imported) error {
-	if i.known[d.Request.Decision] {
+	if _, ok := i.known[d.Request.Decision]; ok {
 		return nil
 	}
 	if d.Time == 0 && i.timed { // the present would move all later decisions

@@ -292,6 +292,34 @@ func TestInterruptedImport(t *testing.T) {
 	}
 }
 
+// A second file of a format without ids adds its decisions, and the same file again adds no more. Lines of a file count
+// each, also if they are alike.
+func TestImportsWithoutIDs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "home.json", `{"max_size":1,"log_items":"all","features":[{"name":"q","kind":"number","default":0}],"policy":{"name":"ucb-mnl"}}`)
+	write(t, "items.csv", "item_id\nx\ny\n")
+	const obp = "timestamp,item_id,click,propensity_score\n"
+	const dsjson = `{"Timestamp":"%s","_label_cost":-1,"a":[1],"p":[0.5],"c":{"_multi":[{"q":1},{"q":2}]}}` + "\n"
+	const line = `{"time":"%s","items":[{"id":"x"},{"id":"y"}],"shown":["x"],"choice":null}` + "\n"
+	const day1, day2 = "2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z"
+	for format, c := range map[string]struct{ mapping, one, two string }{
+		"obp":      {`items = "items.csv"`, obp + day1 + ",x,1,0.5\n" + day1 + ",x,1,0.5\n", obp + day2 + ",x,1,0.5\n" + day1 + ",y,0,0.5\n"},
+		"vw":       {"actions = 2", "1:-1:0.5 | a\n1:-1:0.5 | a\n", "1:-1:0.5 | a\n2:0:0.5 | a\n"},
+		"vwjson":   {"actions = 2", strings.Repeat(`{"_label":"1:-1:0.5","s":{"t":1}}`+"\n", 2), strings.Repeat(`{"_label":"2:0:0.5","s":{"t":1}}`+"\n", 2)},
+		"dsjson":   {"", strings.Repeat(fmt.Sprintf(dsjson, day1), 2), strings.Repeat(fmt.Sprintf(dsjson, day2), 2)},
+		"jsonl":    {"", strings.Repeat(fmt.Sprintf(line, day1), 2), strings.Repeat(fmt.Sprintf(line, day2), 2)},
+		"sessions": {"[columns]\nitem = \"list\"\nchosen = \"got\"\nshown = \"seen\"", strings.Repeat(`{"list":["x","y"],"seen":["x"],"got":"x"}`+"\n", 2), strings.Repeat(`{"list":["x","y"],"seen":["y"],"got":"y"}`+"\n", 2)},
+	} {
+		write(t, "map.toml", "format = \""+format+"\"\n"+c.mapping)
+		for _, step := range []struct{ text, want string }{{c.one, "2 imported"}, {c.two, "2 imported"},
+			{c.one, "0 imported"}, {c.two, "0 imported"}} {
+			write(t, "log", step.text)
+			expect.Contains(t, run1(t, "import", "log", "--placement", "home", "--create", "home.json", "--mapping", "map.toml",
+				"--to", format), "log: 2 decisions, "+step.want, format)
+		}
+	}
+}
+
 // The report of an import says which of several items taken count, and which decisions got a time. An export of pages
 // drawn by a known law does not say that their probability is unknown.
 func TestImportReports(t *testing.T) {
@@ -479,6 +507,12 @@ func TestBadImports(t *testing.T) {
 		`line 1: `: {"cut.jsonl", `{"decision_id":"x","items":[{"id":`, ""},
 		`the propensity is 2: must be in (0, 1]`: {
 			"two.jsonl", `{"decision_id":"x","items":[{"id":"a"}],"shown":["a"],"propensity":2,"status":"chosen"}`, ""},
+		`line 2: decision "a": the log contains this decision with another page or request: if the file reuses ids`: {
+			"page.csv", strings.ReplaceAll(clicks, ",30\n", ",31\n"), ""},
+		`line 5: decision "b": the log contains this decision with another outcome`: {
+			"outcome.csv", strings.Replace(clicks, "sku1,1,0", "sku1,1,1", 1), ""},
+		`line 5: decision "b": the log contains this decision with the time 2026-01-01T10:01:00Z`: {
+			"day2.csv", strings.ReplaceAll(clicks, "b,2026-01-01", "b,2026-01-02"), ""},
 		`the format obp needs the items`: {"obp.csv", fresh, "format = \"obp\""},
 		`page has "b", which is not among the items`: {
 			"law.jsonl", `{"decision_id":"x","items":[{"id":"a"}],"shown":["a"],"sampling_law":{"draw":"sets","share":0.1,"size":1,"page":["b"]},"status":"chosen"}`, ""},

@@ -2,10 +2,16 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"strconv"
+	"time"
 
 	"vitrine/service/eventlog"
 	"vitrine/service/learner"
+	"vitrine/service/offer"
 	"vitrine/service/page"
 	"vitrine/service/setup"
 	"vitrine/service/state"
@@ -16,11 +22,71 @@ import (
 func CheckImport(name string, c *setup.Config, m *page.Imported) error {
 	d := page.NewDecider()
 	defer d.Release()
-	_, _, err := d.Import(&page.View{Name: name, Config: c}, m)
+	_, err := importedAs(d, name, c, m)
+	return err
+}
+
+// importedAs returns the events of a decision, which d may reuse. The configuration may not know all of its values yet.
+func importedAs(d *page.Decider, name string, c *setup.Config, m *page.Imported) ([2]*eventlog.Event, error) {
+	events, _, err := d.Import(&page.View{Name: name, Config: c}, m)
 	if _, ok := errors.AsType[*page.UnseenError](err); ok {
+		err = nil
+	}
+	return events, err
+}
+
+// Known identifies the contents of a logged decision.
+type Known struct {
+	time       int64
+	moved      bool   // whether the import may have moved time, to the time of the entry before
+	live       bool   // not imported
+	page, ends uint64 // hashes of the decision and its outcome
+}
+
+// hash returns a hash of values.
+func hash(values ...any) uint64 {
+	sum := sha256.Sum256(fmt.Append(nil, values...))
+	return binary.LittleEndian.Uint64(sum[:])
+}
+
+// knownAs returns the contents of a logged decision.
+func knownAs(o *eventlog.Offered) Known {
+	var shown []string
+	for _, i := range o.Shown {
+		shown = append(shown, strconv.Quote(o.ItemIDs[i]))
+	}
+	if o.Mode != offer.ByImport { // its request asked for more than an import's does
+		return Known{live: true, page: hash(shown)}
+	}
+	return Known{page: hash(shown, o.Request, o.Propensity)}
+}
+
+// Is returns an error if an imported decision is not the known one.
+func (k Known) Is(name string, c *setup.Config, m *page.Imported) error {
+	d := page.NewDecider()
+	defer d.Release()
+	events, err := importedAs(d, name, c, m)
+	if err != nil {
+		return err
+	}
+	o := *events[0].Body.(*eventlog.Offered)
+	if k.live {
+		o.Mode = 0
+	}
+	end := events[1].Body.(*eventlog.Chosen)
+	var part string
+	switch other := knownAs(&o); {
+	case k.page != other.page:
+		part = "another page or request"
+	case !k.live && k.ends != 0 && k.ends != hash(end.Choice, end.Basket):
+		part = "another outcome"
+	case m.Time > k.time, m.Time != 0 && m.Time != k.time && !k.moved:
+		part = "the time " + time.Unix(0, k.time).UTC().Format(time.RFC3339Nano)
+	default:
 		return nil
 	}
-	return err
+	return fmt.Errorf("the log contains this decision with %s: if the file reuses ids, make them unique, such as by its "+
+		"date; if it corrects an earlier one, import it into a new placement", part)
 }
 
 // ImportedEvents returns the decision and the outcome that [Engine.Import] would log, and the configuration with the
@@ -43,10 +109,10 @@ func ImportedEvents(name string, c *setup.Config,
 	}
 }
 
-// Recorded reads a log, and returns the ids of a placement's decisions since it was made, and the time of the log's last
-// entry.
-func Recorded(ctx context.Context, log eventlog.Log, name string) (ids map[string]bool, last int64, err error) {
-	ids = map[string]bool{}
+// Recorded reads a log, and returns a placement's decisions since it was made, by their ids, and the time of the log's
+// last entry.
+func Recorded(ctx context.Context, log eventlog.Log, name string) (ids map[string]Known, last int64, err error) {
+	ids = map[string]Known{}
 	extent, err := log.Extent(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -59,13 +125,21 @@ func Recorded(ctx context.Context, log eventlog.Log, name string) (ids map[strin
 		if err != nil {
 			return nil, 0, err
 		}
+		before := last
 		last = max(last, event.Time)
 		if event.Placement != name {
 			continue
 		}
 		switch o := event.Body.(type) {
 		case *eventlog.Offered:
-			ids[o.Decision] = true
+			k := knownAs(o)
+			k.time, k.moved = event.Time, event.Time == before
+			ids[o.Decision] = k
+		case *eventlog.Chosen:
+			if k, ok := ids[o.Decision]; ok {
+				k.ends = hash(o.Choice, o.Basket)
+				ids[o.Decision] = k
+			}
 		case *eventlog.PlacementDeleted: // what it learned is gone
 			clear(ids)
 		}

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -226,6 +227,7 @@ type Log struct {
 	file    *os.File
 	spooled bool            // whether file is a copy of a stream
 	sorted  *extsort.Sorter // the rows of a table that was not sorted; nil if the file lists them in order
+	sum     []byte          // SHA-256 of the file, once a decision needs it
 	header  []string
 }
 
@@ -324,7 +326,7 @@ func (l *Log) Read(ctx context.Context, placement string, c *setup.Config,
 	m := l.mapping
 	s := &source{Log: l, ctx: ctx, placement: placement, config: c, each: each,
 		report: &Report{Skipped: map[string]int{}, Sorted: l.sorted != nil}, used: map[string]bool{},
-		seen: map[string]bool{}, ids: map[string]bool{}, values: map[string]map[string]bool{}}
+		seen: map[string]bool{}, ids: map[string]bool{}, repeats: map[string]int{}, values: map[string]map[string]bool{}}
 	for _, feature := range c.Features {
 		if feature.Kind == "cross" {
 			continue
@@ -377,6 +379,7 @@ type source struct {
 	seen      map[string]bool
 	nested    []string                   // leaves of Parquet that are not read
 	ids       map[string]bool            // of decisions
+	repeats   map[string]int             // decisions by the ids that were made for them
 	values    map[string]map[string]bool // of hashed categories
 	survey    *Survey                    // counts decisions, in place of each
 }
@@ -436,9 +439,18 @@ func (s *source) everyLine(each func(place string, line []byte) error) error {
 // fields are the values of an item, or of the user, by the names of columns.
 type fields map[string]api.Value
 
+// text writes out the fields, whatever their order in the file.
+func (f fields) text() (b []byte) {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		b = fmt.Appendf(b, "%q=%q\n", name, cell.Text(f[name]))
+	}
+	return b
+}
+
 // found is a decision of a file.
 type found struct {
 	id         string
+	text       []byte // makes an id if the file gives none; nil if it does
 	time       int64
 	items      []foundItem
 	user       fields
@@ -499,6 +511,11 @@ func (s *source) add(f *found) error {
 
 // imported returns a decision with the values of the placement's features.
 func (s *source) imported(f *found) (d *page.Imported, err error) {
+	if f.text != nil || f.id == "" {
+		if f.id, err = s.makeID(f); err != nil {
+			return nil, err
+		}
+	}
 	f.id = decisionID(f.id)
 	d = &page.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity,
 		Draw: f.law}
@@ -631,6 +648,29 @@ func decisionID(id string) string {
 	}
 	sum := sha256.Sum256([]byte(id))
 	return "import-" + hex.EncodeToString(sum[:12])
+}
+
+// makeID returns an id for a decision that the file gives none. It is made of the decision's text, and of the whole file
+// if the decision has no time, since then the same text in another file is another decision. Repeats within the file are
+// numbered. The same file therefore gets the same ids again.
+func (s *source) makeID(f *found) (string, error) {
+	h := sha256.New()
+	h.Write(f.text)
+	if f.time == 0 && s.sum == nil {
+		file := sha256.New()
+		if _, err := io.Copy(file, io.NewSectionReader(s.file, 0, math.MaxInt64)); err != nil {
+			return "", err
+		}
+		s.sum = file.Sum(nil)
+	}
+	if f.time == 0 {
+		h.Write(s.sum)
+	}
+	id := "import-" + hex.EncodeToString(h.Sum(nil)[:12])
+	if s.repeats[id]++; s.repeats[id] > 1 {
+		id += "-" + strconv.Itoa(s.repeats[id])
+	}
+	return id, nil
 }
 
 // match returns the values of the features of items, or of users.

@@ -53,6 +53,9 @@ func readLines(s *source) error {
 			return api.JSONError(err)
 		}
 		f := &found{id: l.ID, user: named(l.User), shown: l.Shown}
+		if l.ID == "" {
+			f.text = text
+		}
 		if !slices.Contains([]string{"chosen", "expired", "late", ""}, l.Status) {
 			f.skip = "have the status " + l.Status
 		}
@@ -206,7 +209,9 @@ func readDecisions(s *source) error {
 			return api.JSONError(err)
 		}
 		f := &found{id: l.ID}
-		if own != nil && l.ID != "" && s.placement != "" {
+		if l.ID == "" {
+			f.text = text
+		} else if own != nil && s.placement != "" {
 			f.id = personalizer.DecisionOf(s.placement, l.ID)
 		}
 		if l.Context == nil { // an outcome without its decision

@@ -28,6 +28,7 @@ import (
 type pageRows struct {
 	id     string
 	place  string // in the file; "" if the caller adds it to errors
+	text   []byte // of a decision without an id in the file
 	fields fields
 	lists  map[string][]api.Value
 	rows   []row    // in place of lists; nil if the page is a line
@@ -157,7 +158,9 @@ func (s *source) pages(begin func(header []string) (key string, err error), each
 			if err := end(); err != nil {
 				return err
 			}
-			open = newPage(id, r.place)
+			if open = newPage(id, r.place); key == "" {
+				open.text = r.fields.text()
+			}
 		}
 		if open.addRow(r); len(open.rows) > maxRows {
 			return fmt.Errorf("%s: decision %.40q has more than %d rows: does column %s identify decisions?", r.place, id,
@@ -302,7 +305,7 @@ func (p *pageRows) views(e *Events, c Columns) *pageRows {
 // found returns the decision of a page by the source's columns.
 func (s *source) found(p *pageRows) (*found, error) {
 	c := s.columns
-	f := &found{id: p.id, user: p.fields}
+	f := &found{id: p.id, text: p.text, user: p.fields}
 	for i, v := range p.get(c.Time) {
 		at, err := cell.Time(c.Time, v)
 		if err != nil {
@@ -654,6 +657,7 @@ func readSessions(s *source) error {
 	}
 	session := func(p *pageRows) error {
 		if c.Decision != "" {
+			p.text = nil
 			if p.id = cell.Text(p.fields[c.Decision]); p.id == "" {
 				return p.at(0, fmt.Errorf("column %s is empty: it identifies the decision", c.Decision))
 			}
@@ -675,6 +679,7 @@ func readSessions(s *source) error {
 	}
 	err = s.lines(func(place string, text []byte) error {
 		p := newPage(idOf(place), "")
+		p.text = text
 		if err := p.flatten(text); err != nil {
 			return api.JSONError(err)
 		}
@@ -695,13 +700,16 @@ func readSessions(s *source) error {
 	return err
 }
 
-// idOf turns the place of a decision into an id, for files without ids.
+// idOf turns the place of a decision into its name in errors, for files without ids.
 func idOf(place string) string { return strings.ReplaceAll(place, " ", "-") }
 
 // listed returns the page of a row with lists in some fields: JSON in brackets, or texts with the mapping's separator.
 func (s *source) listed(r row) *pageRows {
 	p := newPage(idOf(r.place), r.place)
 	c := s.mapping.Columns
+	if c.Decision == "" {
+		p.text = r.fields.text()
+	}
 	for name, v := range r.fields {
 		separator := s.mapping.List
 		switch name {

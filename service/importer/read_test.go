@@ -129,7 +129,9 @@ func TestFormats(t *testing.T) {
 		{ // without ids every row is a decision
 			name: "log.csv", text: "timestamp,item_id,position,click,propensity_score,age\n" + at + ",z,1,1,.25,30\n",
 			mapping: importer.Mapping{Format: "obp", Items: items},
-			change:  func(d *page.Imported) { d.Request.Decision, d.Shown = "row-1", []string{"z"} },
+			change: func(d *page.Imported) {
+				d.Request.Decision, d.Shown = "import-", []string{"z"}
+			},
 		},
 	} {
 		want, request := *whole, *whole.Request
@@ -141,6 +143,9 @@ func TestFormats(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
+		}
+		if id := &got[0].Request.Decision; strings.HasPrefix(*id, "import-") {
+			*id = "import-"
 		}
 		expect.Equal(t, got, []*page.Imported{&want}, c.name, cmpopts.EquateEmpty())
 		if r.Decisions != 1 || len(r.Skipped) != 0 || r.Features[0].Found != 3 || r.Features[1].Found != 1 {

@@ -21,16 +21,18 @@ import (
 func readVW(s *source) error {
 	var open *found
 	var label vwLine
-	last := "" // the place of the last line
+	place, last := "", "" // how errors call the decision, and the place of the last line
 	end := func() (err error) {
 		if open != nil {
 			f := open
-			open = nil
+			if open = nil; f.id != place {
+				f.text = nil
+			}
 			err = s.label(f, &label)
 		}
 		return err
 	}
-	err := s.everyLine(func(place string, text []byte) error {
+	err := s.everyLine(func(at string, text []byte) error {
 		if text = bytes.TrimSpace(text); len(text) == 0 {
 			return end()
 		}
@@ -43,9 +45,11 @@ func readVW(s *source) error {
 				return err
 			}
 		}
-		if last = place; open == nil {
-			open, label = &found{id: idOf(place), user: fields{}}, vwLine{}
+		if last = at; open == nil {
+			place = idOf(at)
+			open, label = &found{id: place, user: fields{}}, vwLine{}
 		}
+		open.text = append(append(open.text, text...), '\n')
 		if s.mapping.Actions == 0 {
 			return open.addLine(e, &label)
 		}
@@ -273,7 +277,7 @@ func readVWJSON(s *source) error {
 		if err != nil {
 			return api.JSONError(err)
 		}
-		f := &found{id: idOf(place)}
+		f := &found{id: idOf(place), text: text}
 		if _, ok := valueOf(members, "_multi"); ok {
 			err = f.context(text, nil)
 		} else if f.items = numbered(s.mapping.Actions); f.items == nil {
@@ -286,7 +290,9 @@ func readVWJSON(s *source) error {
 			return err
 		}
 		if tag, ok := valueOf(members, "_tag"); ok {
-			_ = json.Unmarshal(tag, &f.id)
+			if json.Unmarshal(tag, &f.id) == nil {
+				f.text = nil
+			}
 		}
 		l, err := anyLabel(members)
 		if err != nil {
