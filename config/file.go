@@ -75,6 +75,9 @@ type keys struct {
 // MaxSeeds is the maximum number of seeds in an experiment.
 const MaxSeeds = 1_000_000
 
+// MaxFirstSeed is the largest first seed.
+const MaxFirstSeed = math.MaxInt64
+
 // maxEffect bounds the effects of places.
 const maxEffect = 50
 
@@ -372,7 +375,7 @@ func (f *File) buildPolicy(name string, s settings.Section) (made experiment.Pol
 // Selection selects the policies and seeds of a file to play.
 type Selection struct {
 	Seeds     int      // number of seeds, at most MaxSeeds; 0 means the file's
-	FirstSeed uint64   // seeds are FirstSeed, FirstSeed+1, …
+	FirstSeed uint64   // seeds are FirstSeed, FirstSeed+1, …; at most MaxFirstSeed
 	Policies  []string // labels or names; empty means all
 	Baselines string   // "theory", "tuned" or "both"; "" means "theory"
 }
@@ -438,6 +441,9 @@ func (f *File) choose(sel Selection) ([]contender, error) {
 		default:
 			return c.baselines == "" || c.baselines == sel.Baselines
 		}
+	}
+	if sel.FirstSeed > MaxFirstSeed {
+		return nil, fmt.Errorf("the first seed %d: must be at most %d", sel.FirstSeed, uint64(MaxFirstSeed))
 	}
 	if len(sel.Policies) == 0 {
 		chosen := slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !inSet(c) })

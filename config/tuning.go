@@ -284,10 +284,16 @@ func (p parameter) list() ([]any, error) {
 	if len(list) == 0 {
 		return nil, p.errorf("= []: give it at least one value")
 	}
+	var seen []string
 	for _, v := range list {
 		if table, ok := v.(map[string]any); ok {
 			keys := append(slices.Sorted(maps.Keys(table)), "key")
 			return nil, p.errorf("has a table among its values: search the keys in it, %s.%s = […]", p.key, keys[0])
+		}
+		if text := settings.Literal(v); slices.Contains(seen, text) {
+			return nil, p.errorf("has the value %s twice", text)
+		} else {
+			seen = append(seen, text)
 		}
 	}
 	return list, nil

@@ -26,7 +26,7 @@ type Shard struct {
 	Of    int `json:"of"`
 }
 
-var shardForm = regexp.MustCompile(`^([0-9]+)/([0-9]+)$`)
+var shardForm = regexp.MustCompile(`^([0-9]+)/([1-9][0-9]*)$`)
 
 // ParseShard reads a shard of the form "3/20".
 func ParseShard(text string) (Shard, error) {

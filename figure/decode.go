@@ -226,8 +226,8 @@ func (d *decoder) complete() (Panel, error) {
 			}
 		}
 		if !slices.Equal(d.seeds[n], d.seeds[0]) {
-			return Panel{}, fmt.Errorf("%s: truncated: policy %s has other seeds (%d) than policy %s (%d); %s",
-				d.file, c.Policy, len(d.seeds[n]), d.panel.Curves[0].Policy, len(d.seeds[0]), again)
+			return Panel{}, fmt.Errorf("%s: truncated: policy %s has other seeds than policy %s; %s",
+				d.file, c.Policy, d.panel.Curves[0].Policy, again)
 		}
 	}
 	return d.panel, nil

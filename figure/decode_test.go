@@ -117,7 +117,7 @@ func TestDecodeErrors(t *testing.T) {
 			"out.csv:2: truncated: seed 0 of policy p ends at round 1 of 2" + again,
 		}, {
 			"a seed is missing", header + "e,p,0,1,1\ne,p,1,1,1\ne,q,0,1,1\n",
-			"out.csv: truncated: policy q has other seeds (1) than policy p (2)" + again,
+			"out.csv: truncated: policy q has other seeds than policy p" + again,
 		}, {
 			"a row cut short", header + "e,p,0,1,1\ne,p,1",
 			"out.csv:3: truncated: the last line is not complete" + again,

@@ -383,6 +383,7 @@ type Report struct {
 	Alarm       float64
 	AlarmMethod string
 
+	log       *Log // that the policy was judged on
 	shoppers  shoppers
 	level     float64
 	resamples int
@@ -423,7 +424,7 @@ func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, erro
 			return nil, fmt.Errorf("round %d: the policy's page: %w", t+1, err)
 		}
 	}
-	r := &Report{Policy: policy, Alarm: nan, shoppers: l.shoppers, level: l.o.Level, resamples: l.o.Resamples, seed: l.o.Seed}
+	r := &Report{Policy: policy, Alarm: nan, log: l, shoppers: l.shoppers, level: l.o.Level, resamples: l.o.Resamples, seed: l.o.Seed}
 	j := l.judge(pages)
 	r.Support = j.support
 	for _, e := range []Estimate{l.direct(pages), j.doublyRobust(), j.pseudoInverse(), j.items(), j.snips(),
@@ -659,9 +660,8 @@ func (r *Report) difference(a, b *Estimate) Estimate {
 // Difference returns how much more r's policy earns than other's, by each method, paired by round. It is an error if
 // the reports belong to different logs.
 func (r *Report) Difference(other *Report) ([]Estimate, error) {
-	if r.Support.Rounds != other.Support.Rounds {
-		return nil, fmt.Errorf("%s was judged on %d rounds, and %s on %d",
-			r.Policy, r.Support.Rounds, other.Policy, other.Support.Rounds)
+	if r.log != other.log {
+		return nil, fmt.Errorf("%s was judged on another log than %s", r.Policy, other.Policy)
 	}
 	var list []Estimate
 	for i := range r.Estimates {

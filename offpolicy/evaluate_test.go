@@ -357,7 +357,8 @@ func TestDifferenceIsPaired(t *testing.T) {
 				d.Method, close[i].Value, close[i].StandardError)
 		}
 	}
-	expect.Refused(a.Difference(&offpolicy.Report{}))(t, "reports of other logs are compared")
+	other := newLog(t, rounds, offpolicy.Options{Resamples: 200})
+	expect.Refused(a.Difference(evaluate(t, other, pages)))(t, "reports of two logs are compared")
 }
 
 func TestBadLogs(t *testing.T) {

@@ -31,6 +31,9 @@ func (c playFlags) shardDir(s experiment.Shard) string {
 
 func (c playFlags) playShard(ctx context.Context, t terminal, e *experiment.Experiment, s experiment.Shard) error {
 	units := s.Units(e)
+	if units == 0 {
+		t.warn(fmt.Sprintf("shard %v of %s is empty: it has only %d runs", s, e.Name, len(e.Policies)*len(e.Seeds)))
+	}
 	bar := newProgress(t.err, e.Name, runs(units), units*e.Rounds)
 	err := experiment.RunShard(ctx, e, s, bar.options(t, c.shardDir(s), c.Workers))
 	bar.close()
@@ -40,11 +43,14 @@ func (c playFlags) playShard(ctx context.Context, t terminal, e *experiment.Expe
 // leaveOut returns the names that can be split into shards, and warns about the others.
 func (c reproduceCmd) leaveOut(t terminal, names []string) (kept []string, err error) {
 	for _, n := range names {
+		study, named := slices.Contains(experiments.WithoutFile(), n), slices.Contains(c.Names, n)
 		switch {
-		case c.Shard == "" || !slices.Contains(experiments.WithoutFile(), n):
+		case study && named && len(c.Policies) > 0:
+			return nil, usagef("--policies: %s has none to choose from: leave out --policies or %s", n, n)
+		case !study || c.Shard == "":
 			kept = append(kept, n)
-		case slices.Contains(c.Names, n):
-			return nil, usagef("--shard: %s cannot be split: leave --shard out, or leave it out", n)
+		case named:
+			return nil, usagef("--shard: %s cannot be split: leave out --shard or %s", n, n)
 		default:
 			t.warn(fmt.Sprintf("%s is left out: it cannot be split; vitrine reproduce %s makes it", n, n))
 		}

@@ -260,6 +260,9 @@ func (c playFlags) check() error {
 	if !slices.Contains([]string{"theory", "tuned", "both"}, c.Baselines) {
 		return usagef("--baselines %s: must be theory, tuned or both", c.Baselines)
 	}
+	if c.FirstSeed > config.MaxFirstSeed {
+		return usagef("--first-seed %d: must be at most %d", c.FirstSeed, uint64(config.MaxFirstSeed))
+	}
 	_, err := c.shard()
 	return cmp.Or(checkPlay(c.Seeds, c.Workers), err)
 }
