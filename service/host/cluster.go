@@ -65,20 +65,38 @@ func (l *session) propose(ctx context.Context, proposal []byte) ([]byte, error) 
 	return l.shared.Ask(ctx, toPropose, proposal)
 }
 
-// forward passes a request on to the leader. It waits for a leader as long as a take-over may take.
+// forward passes a request on to the leader. It waits for a leader as long as a take-over may take. A request that
+// reached a process is not repeated, because not every change may be made twice.
 func (l *session) forward(ctx context.Context, request []byte) ([]byte, error) {
 	for begin := time.Now(); ; {
-		answer, err := l.shared.Ask(ctx, toForward, request)
-		if !errors.Is(err, natslog.ErrNobody) {
+		answer, err := l.ask(ctx, request)
+		switch {
+		case err == nil || errors.Is(err, natslog.ErrRefused) || ctx.Err() != nil:
 			return answer, err
-		}
-		if time.Since(begin) > leaderPatience {
+		case !errors.Is(err, natslog.ErrNobody):
+			return nil, fmt.Errorf("%w, and the change may have been made: %w", engine.ErrNoLeader, err)
+		case time.Since(begin) > leaderPatience:
 			return nil, fmt.Errorf("%w: %w", engine.ErrNoLeader, err)
 		}
 		if err := wait.For(ctx, minPause); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// ask asks the leader once, until another process leads.
+func (l *session) ask(ctx context.Context, request []byte) ([]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	epoch := l.shared.Epoch()
+	go func() {
+		for wait.For(ctx, minPause) == nil {
+			if l.shared.Epoch() != epoch {
+				cancel()
+			}
+		}
+	}()
+	return l.shared.Ask(ctx, toForward, request)
 }
 
 // leaderPatience is how long a caller waits for a leader.
