@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"vitrine/internal/expect"
@@ -75,4 +77,33 @@ var errNot = errors.New("not now")
 func isAt(err error, field string) bool {
 	var at *api.FieldError
 	return errors.As(err, &at) && at.Field == field
+}
+
+// A preview names limits that no item is in, and limits that leave pages empty or shorter.
+func TestPreviewOfLimits(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	const config = `{"max_size":3,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"}],"limits":[%s]}`
+	put(t, e, "home", fmt.Sprintf(config, ""))
+	warns := func(limit, want string) {
+		t.Helper()
+		v := fatal.Or(e.Preview(t.Context(), "home", fmt.Appendf(nil, config, limit), engine.Change{}))(t)
+		if got := strings.Join(v.Placement.Warnings, "; "); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", limit, got, want)
+		}
+	}
+	warns(`{"attribute":"brnad","max":1}`, "") // there are no items yet
+	var items []api.CatalogueItem
+	for i := range 6 {
+		items = append(items, api.CatalogueItem{ID: itemID(i), Features: api.Values{api.Number("x", 0)},
+			Attributes: map[string]any{"brand": fmt.Sprint(i % 2)}})
+	}
+	items[0].Groups = []string{"new"}
+	putItems(t, e, "home", items)
+	warns(`{"attribute":"brnad","max":1}`, `no item of the catalogue has the attribute "brnad"`)
+	warns(`{"group":"newarrivals","min":2}`, `no item of the catalogue is in the group "newarrivals"`)
+	warns(`{"group":"new","min":2}`, `pages cannot show 2 items of "new": the catalogue contains only 1`)
+	warns(`{"attribute":"brand","max":0}`, "leave every page empty")
+	warns(`{"attribute":"brand","max":1}`, "leave no page more than 2 items")
+	warns(`{"attribute":"brand","max":2}`, "")
+	warns(`{"group":"new","max":0}`, "")
 }

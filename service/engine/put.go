@@ -214,5 +214,7 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	r.Claim()
 	e.state.Budget.Charge(-r.Held - r.Spare)
 	v.Placement = c.Answer()
-	return v, nil
+	limits, err := e.limitWarnings(ctx, name, c)
+	v.Placement.Warnings = append(v.Placement.Warnings, limits...)
+	return v, err
 }
