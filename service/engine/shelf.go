@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -23,10 +24,6 @@ type ShelfQuery struct {
 
 // shelfSlice is how many items are looked at before the catalogue's lock is released: a fraction of a millisecond.
 const shelfSlice = 1024
-
-// fewPages is the number of pages without earnings that sorting adds to each item's, so that a lucky item does not come
-// first.
-const fewPages = 30
 
 // shelf is a placement's items while a page of them is made.
 type shelf struct {
@@ -164,9 +161,10 @@ func (p *listing) addStock(ctx context.Context) error {
 // sorted returns the ids of the counted items in the order of the query.
 func (s *shelf) sorted(counted []string) []string {
 	if s.Sort == "earned" {
-		earns := func(id string) float64 {
+		earns := func(id string) float64 { // at least, if sales vary by chance, so that a lucky item does not come first
 			of, _ := s.sold.Sold(id)
-			return of.Revenue / float64(of.Shown+fewPages)
+			surely := max(0, 1-2/math.Sqrt(float64(of.Taken))) // of the sales: two standard deviations of a Poisson number less
+			return surely * of.Revenue / float64(of.Shown)
 		}
 		slices.SortStableFunc(counted, func(a, b string) int { return cmp.Compare(earns(b), earns(a)) })
 	}

@@ -87,3 +87,28 @@ func TestShelf(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 }
+
+// Items that sold a few times by luck come after items that have sold for long.
+func TestShelfOfLuckyItems(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":1,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"}]}`)
+	var items []api.CatalogueItem
+	for _, id := range []string{"lucky", "steady"} {
+		items = append(items, api.CatalogueItem{ID: id, Features: api.Values{api.Number("x", 0)}})
+	}
+	putItems(t, e, "home", items)
+	for id, n := range map[string]int{"lucky": 40, "steady": 400} { // sold 8 and 40 times
+		for k := range n {
+			r := &api.Request{Decision: fmt.Sprint(id, k), Candidates: []string{id}, Include: []string{id}}
+			taken := ""
+			if id == "lucky" && k%5 == 0 || id == "steady" && k%10 == 0 {
+				taken = id
+			}
+			fatal.If(t, e.Outcome(t.Context(), "home", decide(t, e, "home", r, second).Decision, taken, second))
+		}
+	}
+	s := fatal.Or(e.Shelf(t.Context(), "home", engine.ShelfQuery{Sort: "earned", Limit: 2}, second))(t)
+	if s.Items[0].Item.ID != "steady" || *s.Items[0].PerShown >= *s.Items[1].PerShown {
+		t.Errorf("the first item is %+v, and the second %+v", s.Items[0], s.Items[1])
+	}
+}

@@ -138,7 +138,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   return (
     <section class="card flush" aria-label="Items">
       {state.failure ? <Failure of={state.failure} /> : null}
-      <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${plural(state.count, "item")}${props.query["sort"] === "earned" ? ". Those that few pages have shown come later, until they have proved themselves." : ""}${state.complete === false ? " Only the items shown most keep their counts: an item that lost its count and came back counts from then on." : ""}`}</p>
+      <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${plural(state.count, "item")}${props.query["sort"] === "earned" ? ". Those with few sales come later, until they have proved themselves." : ""}${state.complete === false ? " Only the items shown most keep their counts: an item that lost its count and came back counts from then on." : ""}`}</p>
       <div class="rows" ref={box} tabIndex={0} role="table" aria-label="Items" aria-rowcount={state.count === undefined ? -1 : state.count + 1} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
         <div class="row-of-items heading" role="row" aria-rowindex={1}>
           {["Item", "Times shown", "Bought when shown", "Earned per page", "State", "Actions"].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{k < 5 ? t : <span class="hidden">{t}</span>}</span>)}
