@@ -619,13 +619,19 @@ func (l *Log) revenue(f *fitted, t int, page vitrine.Assortment) float64 {
 }
 
 func (r *Report) finish(e *Estimate) {
-	if e.None = cmp.Or(e.None, r.shoppers.few()); e.None != "" {
+	var sums []float64
+	if e.None = cmp.Or(e.None, r.shoppers.few()); e.None == "" {
+		sums = r.shoppers.sums(e.influence)
+		e.StandardError = stat.StdDev(sums, nil) / math.Sqrt(float64(len(sums)))
+		if !(e.StandardError < math.Inf(1)) {
+			e.None = "the squares of its weights overflow: look for tiny propensities"
+		}
+	}
+	if e.None != "" {
 		e.Value, e.StandardError = nan, nan
 		e.Normal, e.Bootstrap, e.Anytime = Interval{nan, nan}, Interval{nan, nan}, Interval{nan, nan}
 		return
 	}
-	sums := r.shoppers.sums(e.influence)
-	e.StandardError = stat.StdDev(sums, nil) / math.Sqrt(float64(len(sums)))
 	z := r.shoppers.quantile(r.level)
 	e.Normal = Interval{e.Value - z*e.StandardError, e.Value + z*e.StandardError}
 	e.Bootstrap = bootstrap(e.Value, sums, r.level, r.resamples, r.seed)

@@ -132,7 +132,7 @@ func (s *Support) Words() []string {
 	}
 	if s.Possible > 0 {
 		few := ""
-		if s.ESS < enoughRounds {
+		if !(s.ESS >= enoughRounds) {
 			few = ": too few for normal and bootstrap intervals"
 		}
 		say("The item weights are worth %.0f rounds%s.", s.ESS, few)
@@ -211,7 +211,7 @@ func (r *Report) AlarmWords() string {
 	switch {
 	case math.IsNaN(r.Alarm):
 		return "Nothing in the log checks the model of the direct method."
-	case r.Estimate(r.AlarmMethod).ESS < enoughRounds:
+	case !(r.Estimate(r.AlarmMethod).ESS >= enoughRounds):
 		return fmt.Sprintf("The log is too small to check the model: the weights of %s are worth %.0f rounds.",
 			r.AlarmMethod, r.Estimate(r.AlarmMethod).ESS)
 	case math.Abs(r.Alarm) > 2:

@@ -72,6 +72,38 @@ func TestSupportInWords(t *testing.T) {
 	}
 }
 
+// One page with a tiny propensity outweighs all others, however tiny: page weights give no number, in any unit.
+func TestTinyPropensity(t *testing.T) {
+	for _, tiny := range []float64{1e-20, 1e-150, 1e-160, 1e-300, 5e-324} {
+		rounds, pages, _ := shop{6, 2}.log(1200, 1, rand.New(rand.NewPCG(5, 6)))
+		for k := range rounds {
+			rounds[k].Propensity, rounds[k].SamplingLaw = 1/15.0, nil
+		}
+		rounds[7].Shown, rounds[7].Propensity = pages[7], tiny
+		rounds[7].Choice = min(rounds[7].Choice, 1)
+		r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 20}), pages)
+		for _, method := range []string{"snips", "dr-sets"} {
+			if e := r.Estimate(method); !strings.Contains(e.None, "no support: the log has 1 effective rounds") {
+				t.Errorf("%v: %s is %v, %q", tiny, method, e.Value, e.None)
+			}
+		}
+		if tiny < 1e-300 {
+			continue
+		}
+		// With laws of items, too.
+		rounds, pages, _ = shop{6, 2}.log(1200, 1, rand.New(rand.NewPCG(5, 6)))
+		for k := range rounds {
+			rounds[k].Shown, pages[k] = vitrine.Assortment{k % 2, 3 + k/2%2}, vitrine.Assortment{2, 3}
+			rounds[k].SamplingLaw = offpolicy.Independent([]int{0, 0, 0, 1, 1, 1}, []float64{0.5, 0.5, tiny, 0.5, 0.5, tiny})
+		}
+		rounds[8].Shown = vitrine.Assortment{2, 3}
+		r = evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 20}), pages)
+		if strings.Contains(strings.Join(r.Support.Words(), " "), "NaN") || strings.Contains(r.AlarmWords(), "NaN") {
+			t.Errorf("%v: %q %q", tiny, r.Support.Words(), r.AlarmWords())
+		}
+	}
+}
+
 // A log that happens to lack the rare pages with large weights contains similar weights. They are judged by the law,
 // and give no number.
 func TestAlikeWeightsAreNoSupport(t *testing.T) {

@@ -33,7 +33,7 @@ type judgement struct {
 
 // lawSums sum up weights, and what the laws say of them.
 type lawSums struct {
-	weight, square     float64 // of item weights
+	weight             float64 // of item weights
 	expected, variance float64 // of item weights, by the laws
 	second             float64 // Σ E w², by the laws
 	most               float64 // how far an item weight may be from its expectation
@@ -74,7 +74,7 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 		s.Weights = underLaws(float64(s.KnownLaw), sum.weight, sum.expected, sum.variance, sum.most)
 		// A log may lack the rare pages with large weights, which makes its weights similar by chance. With laws, the
 		// means of w and w² are known; of a page's weight they are 1 and 1/μ(π(x)).
-		s.ESS = min(ratio(sum.weight*sum.weight, sum.square), ratio(sum.expected*sum.expected, sum.second))
+		s.ESS = min(effective(j.weight), ratio(sum.expected*sum.expected, sum.second))
 	} else {
 		s.LeastInclusion = nan
 	}
@@ -104,7 +104,7 @@ func (j *judgement) weighPage(t int, sum *lawSums) {
 	}
 	s.KnownPropensity++
 	if same {
-		j.set[t] = 1 / mu
+		j.set[t] = min(1/mu, math.MaxFloat64)
 	}
 	if mu > 0 && (j.least == 0 || mu < j.least) {
 		j.least = mu
@@ -143,7 +143,6 @@ func (j *judgement) weighItems(t int, z []float64, sum *lawSums) {
 		two += z[i]
 	}
 	sum.weight += j.weight[t]
-	sum.square += j.weight[t] * j.weight[t]
 	sum.expected += one
 	sum.variance += two - one*one
 	sum.second += two
@@ -180,9 +179,20 @@ func (j *judgement) findUnseen() {
 	j.support.Unseen = mostFrequent(unseen)
 }
 
-// effective returns (Σw)²/Σw², or 0 without weights.
+// effective returns (Σw)²/Σw², or 0 without weights. It scales by a power of two, which changes no digit, since squares
+// may overflow.
 func effective(w []float64) float64 {
-	sum, squares := sums(w)
+	most := 0.0
+	for _, v := range w {
+		most = max(most, math.Abs(v))
+	}
+	_, exponent := math.Frexp(most)
+	sum, squares := 0.0, 0.0
+	for _, v := range w {
+		v = math.Ldexp(v, -exponent)
+		sum += v
+		squares += float64(v * v)
+	}
 	return ratio(sum*sum, squares)
 }
 
@@ -345,7 +355,7 @@ func (j *judgement) tooFew() string {
 	case s.PagePossible < s.KnownLaw:
 		return fmt.Sprintf("no support: the log could not show the policy's page in %d of %d rounds",
 			s.KnownLaw-s.PagePossible, s.Rounds)
-	case s.SetESS < MinESS:
+	case !(s.SetESS >= MinESS):
 		return fmt.Sprintf("no support: the log has %.3g effective rounds with the policy's page, and %d are needed",
 			s.SetESS, MinESS)
 	case s.SetWeights.Wrong():

@@ -312,13 +312,13 @@ func (e *Verdict) JSON() ([]byte, error) {
 		Alarm  *float64 `json:"alarm"`
 	}
 	number := func(v float64) *float64 {
-		if math.IsNaN(v) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil
 		}
 		return &v
 	}
 	pair := func(i offpolicy.Interval) *[2]float64 {
-		if math.IsNaN(i.Low) {
+		if number(i.Low) == nil || number(i.High) == nil {
 			return nil
 		}
 		return &[2]float64{i.Low, i.High}

@@ -3,6 +3,8 @@ package judge_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,6 +34,32 @@ func TestVerdictNamesRules(t *testing.T) {
 		const words = "The judged pages ignore the placement's and the requests' rules; with them, a policy may earn less."
 		if strings.Contains(text, words+"\n") != ruled || strings.Contains(data, `"rules": "`+words+`"`) != ruled {
 			t.Errorf("with rules %v: %s%s", ruled, text, data)
+		}
+	}
+}
+
+// A verdict by a law with a tiny probability is JSON, also if an interval has no end.
+func TestVerdictOfTinyProbabilities(t *testing.T) {
+	c := fatal.Or(setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)))(t)
+	path := filepath.Join(t.TempDir(), "b.toml")
+	fatal.If(t, os.WriteFile(path, []byte("show = \"items\"\nitems = [\"b\"]"), 0o600))
+	for _, tiny := range []float64{1e-150, 1e-300} {
+		r := &inspect.Rounds{Placement: "home", Config: c}
+		for k := range 100 {
+			shown := 0
+			if k == 50 {
+				shown = 1
+			}
+			r.Rounds = append(r.Rounds, offpolicy.Round{Items: []string{"a", "b"}, Shown: vitrine.Assortment{shown},
+				Choice:      vitrine.Choice(k / 2 % 2),
+				Context:     &vitrine.Context{Features: mat.NewDense(2, 1, []float64{1, float64(k % 7)})},
+				SamplingLaw: offpolicy.Independent([]int{0, 0}, []float64{1 - tiny, tiny})})
+		}
+		v := fatal.Or(judge.Run(t.Context(), r, []*judge.Policy{fatal.Or(judge.ReadPolicy(path))(t)},
+			judge.Options{Utility: `{kind = "linear"}`, Level: 0.95, Folds: 2, Resamples: 5}))(t)
+		data := string(fatal.Or(v.JSON())(t))
+		if text := string(v.Text("log")); strings.Contains(text, "NaN") || !strings.Contains(data, `"snips"`) {
+			t.Errorf("%v: %s%s", tiny, text, data)
 		}
 	}
 }
