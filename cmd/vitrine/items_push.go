@@ -1,11 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"strings"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -13,20 +14,20 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/client"
-	"vitrine/service/feature"
 	"vitrine/service/importer/items"
 )
 
 type itemsPushCmd struct {
 	catalogueFlags
-	File    string `arg:"" help:"CSV, Parquet or JSON Lines, plain or compressed with gzip or zstd."`
-	Mapping string `placeholder:"FILE" help:"TOML that says which column is what. If no mapping names a column, columns have the names of fields and features; others are attributes."`
-	Patch   bool   `help:"Change only the fields that the file has, of items that are there."`
-	Replace bool   `help:"Delete the items that the file does not have."`
+	File      string `arg:"" help:"CSV, Parquet or JSON Lines, plain or compressed with gzip or zstd."`
+	Mapping   string `placeholder:"FILE" help:"TOML that says which column is what. If no mapping names a column, columns have the names of fields and features; others are attributes."`
+	Patch     bool   `help:"Change only the fields that the file has, of items that are there."`
+	Replace   bool   `help:"Delete the items that the file does not have."`
+	MayDelete int    `placeholder:"N" help:"Number of items that --replace may delete. The default is a fifth of the catalogue, or 10 items if that is more."`
 }
 
 func (itemsPushCmd) Help() string {
-	return `The whole file is read and checked before anything is sent: each item has one id and fits the placement's features. Items are sent in chunks. The service stores each chunk completely or not at all. After an interruption the same command finishes the rest: items that the service has already change nothing.
+	return `The whole file is read and checked before anything is sent: each item has one id and fits the placement's features. With --replace, a file that lacks too many of the catalogue's items is refused: it may have been cut off. Items are sent in chunks. The service stores each chunk completely or not at all. After an interruption the same command finishes the rest: items that the service has already change nothing.
 
 A mapping is TOML, as for vitrine import. Its values are columns; a list of columns is for groups and for the members of the payload:
 
@@ -68,37 +69,47 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	schema, err := feature.New(config.Features)
+	fits, err := catalogue.Checker(config.Features, c.Patch)
 	if err != nil {
 		return err
 	}
-	ids, err := c.check(t, m, schema)
+	ids, err := c.check(t, m, fits)
 	if err != nil {
 		return err
 	}
-	changed, unknown, err := c.send(ctx, service, m)
+	var others []string
+	if c.Replace {
+		if others, err = c.others(ctx, service, ids); err != nil {
+			return err
+		}
+	}
+	sum, err := c.send(ctx, service, m)
 	if err != nil {
 		return err
 	}
 	deleted := 0
-	if c.Replace {
-		if deleted, err = c.deleteOthers(ctx, service, ids); err != nil {
+	for part := range slices.Chunk(others, client.ItemsChunk) {
+		a, err := service.DeleteItems(ctx, c.Placement, part)
+		if err != nil {
 			return err
 		}
+		deleted += a.Changed
 	}
-	fmt.Fprintf(t.err, "vitrine: %s in the file: %d changed, %d deleted\n", hint.Count(len(ids), "item"), changed,
+	fmt.Fprintf(t.err, "vitrine: %s in the file: %d changed, %d deleted\n", hint.Count(len(ids), "item"), sum.Changed,
 		deleted)
-	if unknown > 0 {
-		t.warn("the catalogue lacks " + hint.Count(unknown, "item") + " of the file: --patch adds none")
+	if n := len(sum.Unknown); n > 0 {
+		t.warn("the catalogue lacks " + hint.Count(n, "item") + " of the file: --patch adds none")
+	}
+	if sum.Clipped > 0 {
+		t.warn(hint.Count(sum.Clipped, "value") + " beyond the min and max of the placement's features: is the unit right?")
 	}
 	return nil
 }
 
 // check reads the file, and returns the ids of its items. It returns an error if two items with different values share
-// an id or, except for a patch, if an item does not fit the features. It warns if only some items set a revenue.
-func (c itemsPushCmd) check(t terminal, m *items.Mapping, schema *feature.Schema) (map[string]uint64, error) {
-	seed, empty := maphash.MakeSeed(), catalogue.New(schema)
-	ids, row := map[string]uint64{}, 0
+// an id, or if an item does not fit. It warns if only some items set a revenue.
+func (c itemsPushCmd) check(t terminal, m *items.Mapping, fits func(*api.CatalogueItem) error) (map[string]uint64, error) {
+	seed, ids, row := maphash.MakeSeed(), map[string]uint64{}, 0
 	var priced bool
 	var free string // an item without a revenue
 	err := items.Read(c.File, m, func(item *api.CatalogueItem) error {
@@ -108,17 +119,8 @@ func (c itemsPushCmd) check(t terminal, m *items.Mapping, schema *feature.Schema
 		} else if free == "" {
 			free = item.ID
 		}
-		if !c.Patch {
-			record, err := catalogue.Encode(item, schema, "")
-			if err == nil {
-				_, err = empty.NewChange([]string{record}, nil)
-			}
-			if field, ok := errors.AsType[*api.FieldError](err); ok {
-				err = api.Fieldf(strings.TrimPrefix(field.Field, "/items/0"), "%s", field.Message)
-			}
-			if err != nil {
-				return fmt.Errorf("item %q: %w", api.Abbreviate(item.ID, 40), err)
-			}
+		if err := fits(item); err != nil {
+			return err
 		}
 		text, err := json.Marshal(item, json.Deterministic(true))
 		if err != nil {
@@ -141,9 +143,8 @@ func (c itemsPushCmd) check(t terminal, m *items.Mapping, schema *feature.Schema
 	return ids, err
 }
 
-// send sends the items of the file in parts.
-func (c itemsPushCmd) send(ctx context.Context, service *client.Client,
-	m *items.Mapping) (changed, unknown int, err error) {
+// send sends the items of the file in parts, and returns the sum of the answers.
+func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *items.Mapping) (sum api.ItemsChanged, err error) {
 	change := service.PutItems
 	if c.Patch {
 		change = service.PatchItems
@@ -156,10 +157,10 @@ func (c itemsPushCmd) send(ctx context.Context, service *client.Client,
 		}
 		a, err := change(ctx, c.Placement, part)
 		if err != nil {
-			return serviceError(fmt.Errorf("items from %d on: %w; the catalogue has the %d before", sent+1, err, sent))
+			return serviceError(fmt.Errorf("items %d to %d: %w; the %d items before these were sent", sent+1, sent+len(part), err, sent))
 		}
 		sent += len(part)
-		changed, unknown = changed+a.Changed, unknown+len(a.Unknown)
+		sum.Changed, sum.Clipped, sum.Unknown = sum.Changed+a.Changed, sum.Clipped+a.Clipped, append(sum.Unknown, a.Unknown...)
 		part = part[:0]
 		return nil
 	}
@@ -176,14 +177,14 @@ func (c itemsPushCmd) send(ctx context.Context, service *client.Client,
 	if err == nil {
 		err = flush()
 	}
-	return changed, unknown, err
+	return sum, err
 }
 
-// deleteOthers deletes the catalogue's items that are not in the file.
-func (c itemsPushCmd) deleteOthers(ctx context.Context, service *client.Client,
-	ids map[string]uint64) (n int, err error) {
-	var others []string
+// others returns the catalogue's items that are not in the file. It refuses a file that lacks too many of them.
+func (c itemsPushCmd) others(ctx context.Context, service *client.Client, ids map[string]uint64) (others []string, err error) {
+	all := 0
 	_, err = eachPage(ctx, service, c.Placement, func(items []api.CatalogueItem) error {
+		all += len(items)
 		for i := range items {
 			if _, ok := ids[items[i].ID]; !ok {
 				others = append(others, items[i].ID)
@@ -191,15 +192,12 @@ func (c itemsPushCmd) deleteOthers(ctx context.Context, service *client.Client,
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, fmt.Errorf("items that the file does not have were not deleted: %w", err)
+	switch n := len(others); {
+	case err != nil:
+		err = fmt.Errorf("the items to delete are not known, so no item was sent: %w", err)
+	case n > cmp.Or(c.MayDelete, max(all/5, 10)):
+		err = hint.New(fmt.Errorf("%s lacks %d of the catalogue's %s, which --replace would delete: no item was sent",
+			c.File, n, hint.Count(all, "item")), fmt.Sprintf("is the file complete? If so, add --may-delete %d", n))
 	}
-	for ; len(others) > 0; others = others[min(client.ItemsChunk, len(others)):] {
-		a, err := service.DeleteItems(ctx, c.Placement, others[:min(client.ItemsChunk, len(others))])
-		if err != nil {
-			return n, err
-		}
-		n += a.Changed
-	}
-	return n, nil
+	return others, err
 }

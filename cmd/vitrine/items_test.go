@@ -29,7 +29,7 @@ type itemShop struct {
 
 func openItemShop(t *testing.T) *itemShop {
 	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
-	config := `{"max_size":2,"policy":{"name":"greedy"},"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":"none"},{"name":"age","kind":"number","from":"shopper"}]}`
+	config := `{"max_size":2,"policy":{"name":"greedy"},"features":[{"name":"price","kind":"number","max":3000},{"name":"brand","kind":"category","default":"none"},{"name":"age","kind":"number","from":"shopper"}]}`
 	fatal.Or(e.Put(t.Context(), "home", []byte(config), 0))(t)
 	s := httptest.NewServer(server.New(server.Options{Engine: e}))
 	t.Cleanup(func() { s.Close(); e.Close() })
@@ -144,6 +144,49 @@ vitrine: 2 items in the file: 0 changed`, s.file("list.jsonl", list))
 	expect.Equal(t, s.list(), `{"id":"c","features":{"price":1}}`+"\n", "after a replacement")
 	// A column without a name, such as the index of a data frame, is ignored.
 	s.push("1 item in the file: 0 changed", s.file("frame.csv", ",id,price,\n0,c,1,\n"))
+}
+
+// A file that lacks too many of the catalogue's items, such as one that was cut off, is refused before anything is sent.
+func TestReplaceByACutFile(t *testing.T) {
+	s := openItemShop(t)
+	rows := strings.SplitAfter(manyRows(), "\n")
+	s.push("1200 changed", s.file("all.csv", strings.Join(rows, "")))
+	list := s.list()
+	cut := s.file("cut.csv", strings.Replace(strings.Join(rows[:601], ""), "i0,1", "i0,9", 1))
+	_, said, code := s.run("items", "push", cut, "--replace")
+	if code == 0 || !strings.Contains(said, "cut.csv lacks 600 of the catalogue's 1200 items, which --replace would "+
+		"delete: no item was sent") || !strings.Contains(said, "add --may-delete 600") {
+		t.Errorf("exit status %d: %s", code, said)
+	}
+	expect.Equal(t, s.list(), list, "after the refusal")
+	if _, said, code = s.run("items", "push", cut, "--replace", "--may-delete", "599"); code == 0 {
+		t.Errorf("one more than allowed: %s", said)
+	}
+	s.push("600 items in the file: 1 changed, 600 deleted", cut, "--replace", "--may-delete", "600")
+	s.push("120 deleted", s.file("fifth.csv", strings.Join(rows[:481], "")), "--replace")
+}
+
+// A patch is checked before anything is sent, too. It changes only the members of a payload that the file has.
+func TestPatchFiles(t *testing.T) {
+	s := openItemShop(t)
+	mapping := s.file("m.toml", "[columns]\nid = \"id\"\nrevenue = \"margin\"\npayload = [\"title\", \"stock\"]\n[features]\nprice = \"price\"\n")
+	s.push("1 changed", s.file("a.csv", "id,margin,title,stock,price\na,1,Boots,7,2\n"), "--mapping", mapping)
+	prices := s.file("p.toml", "[columns]\nid = \"id\"\nrevenue = \"margin\"\npayload = [\"stock\"]\n")
+	s.push("1 changed", s.file("p.csv", "id,margin,stock\na,3,6\n"), "--mapping", prices, "--patch")
+	want := `{"id":"a","features":{"price":2},"revenue":3,"payload":{"stock":"6","title":"Boots"}}` + "\n"
+	expect.Equal(t, s.list(), want, "after a patch")
+	s.push("0 changed", filepath.Join(s.dir, "p.csv"), "--mapping", prices, "--patch")
+	_, said, code := s.run("items", "push", s.file("bad.csv", "id,margin,stock\na,4,6\nb,-1,6\n"), "--mapping", prices, "--patch")
+	if code == 0 || !strings.Contains(said, `bad.csv: line 3: item "b": /revenue: -1: must be`) {
+		t.Errorf("exit status %d: %s", code, said)
+	}
+	expect.Equal(t, s.list(), want, "after a bad patch")
+}
+
+// Prices in another unit are noticed.
+func TestPushInCents(t *testing.T) {
+	s := openItemShop(t)
+	s.push("is the unit right?", s.file("cents.csv", "id,cents\na,9900\nb,9\n"), "--mapping", s.file("m.toml", "[columns]\nid = \"id\"\n[features]\nprice = \"cents\"\n"))
 }
 
 // manyRows are more items than fit into one request.

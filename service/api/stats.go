@@ -42,7 +42,7 @@ type Stats struct {
 
 	Categories []Category `json:"categories,omitempty" doc:"categories without values"`
 
-	Clipped  uint64    `json:"clipped" doc:"values of features beyond their bounds, since the service started"`
+	Clipped  uint64    `json:"clipped" doc:"values of features beyond their bounds, in requests and in items put, since the service started"`
 	Outliers *Outliers `json:"outliers,omitempty" doc:"feature values that the learner ignored as outliers; left out if there are none, and for learners that take any value"`
 	Unsound  bool      `json:"unsound" doc:"whether the policy predicted NaN or an infinity, or was certain of something that did not happen"`
 

@@ -121,6 +121,7 @@ func (c *Catalogue) Split() *feature.Split { return c.split.Load() }
 // Change is a catalogue change that is ready to be applied.
 type Change struct {
 	Split   *feature.Split // computed the rows; must still be the catalogue's when the change is applied
+	Clipped int            // number of values beyond their features' bounds
 	put     []putItem
 	rows    []float64
 	bytes   int // size of the records
@@ -166,7 +167,9 @@ func (c *Catalogue) newChange(put, deleted []string, mayMisfit bool) (*Change, e
 		item := putItem{id: f.id, revenue: f.revenue}
 		one[0].Features = f.values
 		row := change.rows[i*width : (i+1)*width]
-		if _, err := split.Items(row, one); err != nil {
+		clipped, err := split.Items(row, one)
+		change.Clipped += clipped
+		if err != nil {
 			misfit := &ItemError{Index: i, ID: f.id, Err: err}
 			if !mayMisfit {
 				return nil, misfit

@@ -3,12 +3,17 @@ package catalogue
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine"
 	"vitrine/service/api"
@@ -162,8 +167,8 @@ func isName(name string) bool {
 	return name != "" && len(name) <= maxName
 }
 
-// patched returns an item with a patch merged into it. Features and attributes merge by name; null removes one. The
-// zero time removes a bound, and the payload null removes the payload.
+// patched returns an item with a patch merged into it. Features, attributes and the members of a payload merge by name;
+// null removes one. The zero time removes a bound, and the payload null removes the payload.
 func patched(item, patch *api.CatalogueItem) *api.CatalogueItem {
 	p := *item
 	for _, v := range patch.Features {
@@ -191,9 +196,71 @@ func patched(item, patch *api.CatalogueItem) *api.CatalogueItem {
 		}
 	}
 	if patch.Payload != nil {
-		p.Payload = bytes.Clone(patch.Payload)
+		p.Payload = mergedPayload(item.Payload, patch.Payload)
 	}
 	return &p
+}
+
+// mergedPayload merges two objects. A payload that is no object is replaced.
+func mergedPayload(payload, patch jsontext.Value) jsontext.Value {
+	var members, changes map[string]jsontext.Value
+	_ = json.Unmarshal(payload, &members)
+	_ = json.Unmarshal(patch, &changes)
+	if members == nil || changes == nil {
+		return bytes.Clone(patch)
+	}
+	before := maps.Clone(members)
+	for name, v := range changes {
+		if members[name] = v; string(v) == "null" {
+			delete(members, name)
+		}
+	}
+	if maps.EqualFunc(members, before, func(a, b jsontext.Value) bool { return bytes.Equal(a, b) }) {
+		return payload
+	}
+	merged, err := json.Marshal(members, json.Deterministic(true))
+	if err != nil {
+		return bytes.Clone(patch)
+	}
+	return merged
+}
+
+// Checker returns a check of whether an item suits a placement's features. Of a patch, only the given values are checked.
+func Checker(features []api.Feature, isPatch bool) (func(*api.CatalogueItem) error, error) {
+	features = slices.Clone(features)
+	for i := range features {
+		switch f := &features[i]; {
+		case !isPatch || f.Default != nil:
+		case f.Kind == "number":
+			f.Default = f.Center
+		case f.Values != nil:
+			f.Default = f.Values[0]
+		case f.Kind == "category" || f.Kind == "text":
+			f.Default = ""
+		}
+	}
+	schema, err := feature.New(features)
+	if err != nil {
+		return nil, err
+	}
+	empty := New(schema)
+	return func(item *api.CatalogueItem) error {
+		id := item.ID
+		if isPatch {
+			item = patched(&api.CatalogueItem{ID: id}, item)
+		}
+		record, err := Encode(item, schema, "")
+		if err == nil {
+			_, err = empty.NewChange([]string{record}, nil)
+		}
+		if field, ok := errors.AsType[*api.FieldError](err); ok {
+			err = api.Fieldf(strings.TrimPrefix(field.Field, "/items/0"), "%s", field.Message)
+		}
+		if err != nil {
+			return fmt.Errorf("item %q: %w", api.Abbreviate(id, 40), err)
+		}
+		return nil
+	}, nil
 }
 
 // DefaultSpace is the space of an item that does not set it.

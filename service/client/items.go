@@ -25,7 +25,8 @@ func (c *Client) PutItems(ctx context.Context, placement string, items []api.Cat
 	return c.changeItems(ctx, "PUT", placement, items)
 }
 
-// PatchItems changes the given fields of items: see [api.CatalogueItem]. Features and attributes are merged by name.
+// PatchItems changes the given fields of items: see [api.CatalogueItem]. Features, attributes and the members of a payload
+// are merged by name.
 func (c *Client) PatchItems(ctx context.Context, placement string,
 	items []api.CatalogueItem) (*api.ItemsChanged, error) {
 	return c.changeItems(ctx, "PATCH", placement, items)
@@ -38,7 +39,7 @@ const ItemsChunk = 1000
 func (c *Client) changeItems(ctx context.Context, method, placement string,
 	items []api.CatalogueItem) (*api.ItemsChanged, error) {
 	maxBody := math.MaxInt
-	var changed int
+	var changed, clipped int
 	var unknown []string
 	for done := 0; ; {
 		var body bytes.Buffer
@@ -65,9 +66,9 @@ func (c *Client) changeItems(ctx context.Context, method, placement string,
 		if err != nil {
 			return nil, err
 		}
-		a.Changed += changed
+		a.Changed, a.Clipped = a.Changed+changed, a.Clipped+clipped
 		a.Unknown = append(unknown, a.Unknown...)
-		if done, changed, unknown = n, a.Changed, a.Unknown; done == len(items) {
+		if done, changed, clipped, unknown = n, a.Changed, a.Clipped, a.Unknown; done == len(items) {
 			return a, nil
 		}
 	}

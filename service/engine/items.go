@@ -116,6 +116,9 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 	}
 	answer := new(api.ItemsChanged)
 	fail := func(err error, from, to int) (*api.ItemsChanged, error) {
+		if field, ok := errors.AsType[*api.FieldError](err); ok && from > 0 {
+			return nil, api.Fieldf(field.Field, "%s; the first %d of %d items were changed, and the others were not", field.Message, from, d.n)
+		}
 		what := fmt.Sprintf("the first %d of %d items were changed, and the others were not", from, d.n)
 		if to > from {
 			what = fmt.Sprintf("the first %d of %d items were changed, the next %d may have been, and the others were not", from, d.n, to-from)
@@ -125,7 +128,7 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 	for from := 0; from < d.n; {
 		k, err := d.chunk(v, from, twins)
 		if err != nil {
-			return nil, err
+			return fail(err, from, from)
 		}
 		if len(k.places) > 0 {
 			isLeft, err := e.submitItems(ctx, v, k, d.field, now)
@@ -141,10 +144,11 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 				return fail(err, from, k.to)
 			}
 		}
-		answer.Changed += len(k.places)
+		answer.Changed, answer.Clipped = answer.Changed+len(k.places), answer.Clipped+k.clipped
 		answer.Unknown = append(answer.Unknown, k.unknown[:min(len(k.unknown), maxUnknown-len(answer.Unknown))]...)
 		from = k.to
 	}
+	v.Placement.Note(&page.Decision{Clipped: answer.Clipped})
 	v.Page.Catalogue.RLock()
 	defer v.Page.Catalogue.RUnlock()
 	answer.CatalogueEntry, answer.Items = v.Page.Catalogue.Version(), v.Page.Catalogue.Len()
@@ -225,6 +229,7 @@ type chunk struct {
 	body    eventlog.ItemsChanged
 	places  []int // of the items in the request, first those put
 	unknown []string
+	clipped int    // values beyond their features' bounds
 	to      int    // the next item
 	version uint64 // of the catalogue when the chunk was made
 }
@@ -274,6 +279,7 @@ func (e *Engine) submitItems(ctx context.Context, v *View, k *chunk, at string, 
 	if err != nil {
 		return true, api.Fieldf("/items", "%v", err)
 	}
+	k.clipped = change.Clipped
 	g := &catalogue.Staged{Items: v.Page.Catalogue, Change: change, Held: v.Page.Catalogue.MaxBytes(change)}
 	err = e.state.Budget.Hold(g.Held)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
@@ -461,4 +463,36 @@ func TestLargeItemsChange(t *testing.T) {
 	if a, err := e.DeleteItems(ctx, "home", ids, 0); err != nil || a.Changed != 1 || a.Items != 0 {
 		t.Errorf("deleted the large one: %+v, %v", a, err)
 	}
+}
+
+// An error in a later chunk says how many items were changed, and values beyond their features' bounds are counted.
+func TestPartsOfAPatch(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number","max":50}],"policy":{"name":"uniform"}}`)
+	items := make([]api.CatalogueItem, 1000)
+	for i := range items {
+		items[i] = api.CatalogueItem{ID: itemID(i), Features: api.Values{api.Number("x", float64(i))},
+			Payload: jsontext.Value(`"` + strings.Repeat("x", 1000) + `"`)}
+	}
+	a := putItems(t, e, "home", items)
+	expect.Equal(t, a.Clipped, 949, "values beyond the bound")
+	expect.Equal(t, fatal.Or(e.Stats("home"))(t).Clipped, 949, "in the statistics")
+	for i := range items {
+		items[i] = api.CatalogueItem{ID: items[i].ID, Revenue: new(2.0)}
+	}
+	items[999].Revenue = new(-1.0)
+	_, err := e.PatchItems(t.Context(), "home", items, 0)
+	if err == nil {
+		t.Fatal("a negative revenue was stored")
+	}
+	changed := 0
+	for _, item := range fatal.Or(e.Items("home", 0, 1000))(t).Items {
+		if item.Revenue != nil {
+			changed++
+		}
+	}
+	if changed == 0 {
+		t.Error("want more than one chunk")
+	}
+	expect.Contains(t, err.Error(), fmt.Sprintf("the first %d of 1000 items were changed, and the others were not", changed), "the error")
 }

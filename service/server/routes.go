@@ -230,8 +230,8 @@ func (s *Server) routes() (all []*route) {
 		"256 KiB becomes durable as a whole; a larger one in parts, in its order.").
 		takes(itemList{}, exampleItems).takesLines().gives(200, api.ItemsChanged{}))
 	on("PATCH "+placement+"/items", admin, s.changeItems((*engine.Engine).PatchItems),
-		op("patchItems", "Change some fields of items, such as prices. Features and attributes are merged by "+
-			"name, and null removes one. Another field that is null gets its default: valid_until no end, for "+
+		op("patchItems", "Change some fields of items, such as prices. Features, attributes and the members of "+
+			"a payload are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for "+
 			"example. Items that the catalogue does not have are named in the answer.").
 			takes(itemList{}, examplePatches).takesLines().gives(200, api.ItemsChanged{}))
 	on("DELETE "+placement+"/items", admin, s.deleteItems, op("deleteItems", "Delete items from the placement's "+

@@ -726,6 +726,8 @@ export interface ItemsChanged {
   catalogue_entry: number;
   /** The number of items that this request put, patched or deleted. */
   changed: number;
+  /** The number of values beyond their features' bounds, among the items changed: is the unit right?. */
+  clipped?: number;
   /** The number of items in the catalogue. */
   items: number;
   /** Ids that the catalogue does not have: of a patch or a deletion, the first 100. */
@@ -1446,7 +1448,7 @@ export interface Stats {
   catalogue_entry?: number;
   /** Categories without values. */
   categories?: readonly Category[];
-  /** Values of features beyond their bounds, since the service started. */
+  /** Values of features beyond their bounds, in requests and in items put, since the service started. */
   clipped: number;
   /** While decisions wait longer than their attribution window, because the clock moved. */
   clock_moved?: Held;
@@ -1712,7 +1714,7 @@ export interface Routes {
   outcomeByID: { takes: { path: { id: string }; body: Outcome }; answer: LateOutcome | null };
   /** A page of the placements that the key is for, those in trouble first and then by name: how they are, what they earn and did over time. */
   overview: { takes: { query?: { "contains"?: string | number | boolean; "name"?: string | number | boolean; "from"?: string | number | boolean; "limit"?: string | number | boolean; "seconds"?: string | number | boolean; "points"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Overview };
-  /** Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer. */
+  /** Change some fields of items, such as prices. Features, attributes and the members of a payload are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer. */
   patchItems: { takes: { path: { name: string }; body: ItemList }; answer: ItemsChanged };
   /** Azure Personalizer's Activate. */
   personalizerActivate: { takes: { path: { version: string; event: string } }; answer: null };

@@ -734,6 +734,8 @@ class ItemsChanged(TypedDict):
     """The last entry of the log that changed the catalogue."""
     changed: int
     """The number of items that this request put, patched or deleted."""
+    clipped: NotRequired[int]
+    """The number of values beyond their features' bounds, among the items changed: is the unit right?."""
     items: int
     """The number of items in the catalogue."""
     unknown: NotRequired[list[str]]
@@ -1455,7 +1457,7 @@ class Stats(TypedDict):
     categories: NotRequired[list[Category]]
     """Categories without values."""
     clipped: int
-    """Values of features beyond their bounds, since the service started."""
+    """Values of features beyond their bounds, in requests and in items put, since the service started."""
     clock_moved: NotRequired[Held]
     """While decisions wait longer than their attribution window, because the clock moved."""
     corrected: int
@@ -1828,7 +1830,7 @@ class Routes:
         return answer
 
     def patch_items(self, name: str, /, **body: Unpack[ItemList]) -> ItemsChanged:
-        """Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer."""
+        """Change some fields of items, such as prices. Features, attributes and the members of a payload are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer."""
         answer: ItemsChanged = self._call("PATCH", f"/v1/placements/{_part(name)}/items", {}, {}, body)
         return answer
 
@@ -2148,7 +2150,7 @@ class AsyncRoutes:
         return answer
 
     async def patch_items(self, name: str, /, **body: Unpack[ItemList]) -> ItemsChanged:
-        """Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer."""
+        """Change some fields of items, such as prices. Features, attributes and the members of a payload are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer."""
         answer: ItemsChanged = await self._call("PATCH", f"/v1/placements/{_part(name)}/items", {}, {}, body)
         return answer
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -146,6 +147,12 @@ func (m *Mapping) rows(f *os.File, visit func(*api.CatalogueItem) error) error {
 	if m, err = m.infer(names, nested); err != nil {
 		return err
 	}
+	names = slices.Clone(names)
+	for j, used := 0, m.columns(); j < len(names); j++ {
+		if !slices.Contains(used, names[j]) {
+			names[j] = ""
+		}
+	}
 	return table.Each(t, func(at string, b *table.Batch, i int) error {
 		r := cells{}
 		for j, name := range names {
@@ -153,6 +160,8 @@ func (m *Mapping) rows(f *os.File, visit func(*api.CatalogueItem) error) error {
 			case name == "" || c.Missing(i): // "" is a column that the mapping leaves out
 			case c.Text == nil:
 				r[name] = c.Number[i]
+			case !utf8.ValidString(c.Text[i]):
+				return fmt.Errorf("%s: column %s: %.40q is not UTF-8: convert the file", at, name, c.Text[i])
 			case c.Bare:
 				r[name] = guess(c.Text[i])
 			default:
@@ -170,15 +179,18 @@ func (m *Mapping) rows(f *os.File, visit func(*api.CatalogueItem) error) error {
 	})
 }
 
+// columns returns the names of the columns that items use, and "" for others.
+func (m *Mapping) columns() []string {
+	c := m.Columns
+	return slices.Concat([]string{c.ID, c.Revenue, c.Space, c.Available, c.ValidFrom, c.ValidUntil}, c.Groups,
+		c.Payload, slices.Sorted(maps.Values(m.Features)), slices.Sorted(maps.Values(m.Attributes)))
+}
+
 // infer returns the mapping for the columns of a table. Without a file a column's name decides: a field, a feature, or
 // else an attribute. The error names a column that the table lacks.
 func (m *Mapping) infer(columns, nested []string) (*Mapping, error) {
 	if m.given {
-		c := m.Columns
-		named := slices.Concat([]string{c.ID, c.Revenue, c.Space, c.Available, c.ValidFrom, c.ValidUntil}, c.Groups,
-			c.Payload,
-			slices.Sorted(maps.Values(m.Features)), slices.Sorted(maps.Values(m.Attributes)))
-		for _, name := range named {
+		for _, name := range m.columns() {
 			if name != "" && !slices.Contains(columns, name) {
 				return nil, table.NoColumn(name, columns, nested)
 			}

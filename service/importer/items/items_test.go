@@ -40,6 +40,18 @@ func TestManyGroups(t *testing.T) {
 	expect.Part(err)(t, "line 3: column groups: has more than 100 groups")
 }
 
+// A file of Windows-1252 is refused, by its first line that is no UTF-8. Columns that items do not use may be anything.
+func TestNotUTF8(t *testing.T) {
+	text := []byte("id,price,title\na,1,Hat\nb,2,Chaussures d'\xe9t\xe9\n")
+	m := fatal.Or(items.ReadMapping("", features))(t)
+	visit := func(*api.CatalogueItem) error { return nil }
+	expect.Part(items.Read(inFile(t, "items.csv", text), m, visit))(t,
+		`items.csv: line 3: column title: "Chaussures d'\xe9t\xe9" is not UTF-8: convert the file`)
+	m = fatal.Or(items.ReadMapping(inFile(t, "m.toml", []byte("columns.id = \"id\"\nfeatures.price = \"price\"\n")), features))(t)
+	fatal.If(t, items.Read(inFile(t, "items.csv", text), m, visit))
+	expect.Part(items.Read(inFile(t, "items.jsonl", []byte("{\"id\":\"a\"}\n{\"id\":\"\xe9\"}\n")), m, visit))(t, "UTF-8")
+}
+
 // A mapping with only a delimiter leaves the columns to their names. One of columns names the ids.
 func TestDelimiterAlone(t *testing.T) {
 	m := fatal.Or(items.ReadMapping(inFile(t, "m.toml", []byte("delimiter = \";\"\n")), features))(t)
