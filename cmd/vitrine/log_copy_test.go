@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,8 +70,25 @@ func TestLogCopy(t *testing.T) {
 				break
 			}
 		}
-		return to.Close()
+		return errors.Join(to.MarkCopy(ctx, true), to.Close())
 	}))
+	half, err := natslog.Open(t.Context(), natslog.Options{URL: url, Stream: "half"})
+	fatal.If(t, err)
+	fatal.If(t, errors.Join(half.MarkCopy(t.Context(), true), half.Close()))
+	onServers := filepath.Join(root, "half.toml")
+	fatal.If(t, os.WriteFile(onServers, fmt.Appendf(nil, "data = %q\n[log]\nurl = %q\nstream = \"half\"\n",
+		filepath.Join(root, "of-half"), url), 0o600))
+	const unfinished = "an unfinished copy: finish it with vitrine log copy FROM TO"
+	for _, args := range [][]string{{"serve", "--data", back}, {"check", back}, {"log", "copy", back, url},
+		{"serve", "--config", onServers}, {"replay", onServers}} {
+		if output, code := command(t, args...); code != 1 || !strings.Contains(output, unfinished) {
+			t.Errorf("%s: exit status %d\n%s", args, code, output)
+		}
+	}
+	copies(0, "both logs end at entry 25", data, onServers)
+	if output, code := command(t, "check", onServers); code != 0 {
+		t.Errorf("exit status %d\n%s", code, output)
+	}
 	// Whoever forgets to copy the log starts a service on an empty one.
 	forgotten, err := natslog.Open(t.Context(), natslog.Options{URL: url})
 	fatal.If(t, err)
@@ -93,6 +112,9 @@ func TestLogCopy(t *testing.T) {
 	}))
 	copies(1, "another log", other, url)
 	copies(1, "another log", other, back)
+	if output, code := command(t, "check", back); code != 0 {
+		t.Errorf("a refused copy leaves it unfinished: exit status %d\n%s", code, output)
+	}
 	fatal.If(t, os.Truncate(filepath.Join(data, host.LogDir, "00000000000000000001-0000000000000001.wal"), 5000))
 	copies(1, "cannot be read from entry", data, filepath.Join(root, "new"))
 }

@@ -5,10 +5,15 @@ import (
 	"fmt"
 )
 
+// Copied is a log that can be marked as an unfinished copy. Opening it then fails with ErrUnfinished, except for a copy.
+type Copied interface {
+	MarkCopy(ctx context.Context, unfinished bool) error
+}
+
 // Copy appends to a log the entries of from that it lacks, and returns the position after the last. The log must
 // continue from, starting at a position that from still holds. It may already contain some of the entries, if an
 // earlier copy was interrupted. Otherwise the error is ErrForeign. Copy succeeds only if both logs reach the same
-// running hash at the same entry. If progress is not nil, it is called with the number of entries copied so far and the
+// running hash at the same entry. It marks a Copied log as unfinished, and leaves it to the caller to remove the mark. If progress is not nil, it is called with the number of entries copied so far and the
 // total.
 func Copy(ctx context.Context, to, from Log, progress func(done, total uint64)) (Position, error) {
 	have, err := to.Extent(ctx)
@@ -25,6 +30,11 @@ func Copy(ctx context.Context, to, from Log, progress func(done, total uint64)) 
 	}
 	if _, err := Locate(ctx, from, at); err != nil {
 		return Position{}, fmt.Errorf("the log to copy to: %w", err)
+	}
+	if marked, ok := to.(Copied); ok {
+		if err := marked.MarkCopy(ctx, true); err != nil {
+			return Position{}, err
+		}
 	}
 	var batch [][]byte
 	size, done := 0, uint64(0)

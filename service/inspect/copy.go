@@ -85,13 +85,16 @@ func copyEntries(ctx context.Context, dir string, from eventlog.Log,
 	if err != nil {
 		return at, err
 	}
-	to, err := filelog.Open(ctx, filelog.Options{Dir: dir, Start: begin})
+	to, err := filelog.Open(ctx, filelog.Options{Dir: dir, Start: begin, Copies: true})
 	if err != nil {
 		return at, err
 	}
 	at, err = copyInto(ctx, to, from, progress)
 	if err == nil { // a service would take the keys for lost
 		err = host.BeginShoppers(filepath.Dir(dir))
+	}
+	if err == nil {
+		err = to.MarkCopy(ctx, false)
 	}
 	return at, errors.Join(err, to.Close())
 }
@@ -137,11 +140,17 @@ func (r *Log) copyToServers(ctx context.Context, o natslog.Options) (at eventlog
 	if o.Start, err = start(ctx, r.Log); err != nil {
 		return at, err
 	}
+	o.Copies = true
 	to, err := natslog.Open(ctx, o)
 	if err != nil {
 		return at, hint.New(err, "stop the services that write the log there")
 	}
-	defer func() { err = errors.Join(err, to.Close()) }()
+	defer func() {
+		if err == nil {
+			err = to.MarkCopy(ctx, false)
+		}
+		err = errors.Join(err, to.Close())
+	}()
 	if at, err = copyInto(ctx, to, r.Log, r.options.Progress); err != nil {
 		return at, err
 	}

@@ -35,6 +35,7 @@ type Options struct {
 	ReadOnly bool   // read a log that another process may be writing; Append fails
 	// where a new log begins, as the continuation of another log; the zero value begins an independent log
 	Start  eventlog.Position
+	Copies bool         // open an unfinished copy, too, to finish it
 	Logger *slog.Logger // gets warnings; nil discards them
 
 	// Earlier, if set, is a closed store of this process that had the log open for writing. The segments that it verified
@@ -114,6 +115,9 @@ func (s *Store) openReader(ctx context.Context) (err error) {
 	if s.lock, err = hold(s.options.Dir); err != nil {
 		return err
 	}
+	if err := s.checkCopy(); err != nil {
+		return err
+	}
 	path := filepath.Join(s.options.Dir, markName)
 	if s.mark, err = readMark(path); err != nil {
 		s.damage, s.mark = err, &mark{path: path}
@@ -137,6 +141,9 @@ func (s *Store) openWriter(ctx context.Context) (err error) {
 		return err
 	}
 	if s.lock, err = lockDir(dir); err != nil {
+		return err
+	}
+	if err := s.checkCopy(); err != nil {
 		return err
 	}
 	if s.mark, err = openMark(filepath.Join(dir, markName)); err != nil {

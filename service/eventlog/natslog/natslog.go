@@ -38,6 +38,7 @@ type Options struct {
 	TakeOver bool // take a log at URL from a live process, instead of failing with ErrAlive
 	// where a new log begins, as the continuation of another log; the zero value begins an independent log
 	Start    eventlog.Position
+	Copies   bool          // open an unfinished copy, too, to finish it
 	ReadOnly bool          // do not take over the log; Append fails
 	Patience time.Duration // for the server's answers, over several attempts; 30 s if 0
 	MadeKeys func()        // called after the store made the missing stream of shoppers' keys; may be nil

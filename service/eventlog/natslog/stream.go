@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -16,6 +17,9 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 	s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) {
 		return s.js.Stream(ctx, s.options.Stream)
 	})
+	if err == nil && !s.options.Copies && s.stream.CachedInfo().Config.Metadata[copyMark] != "" {
+		return eventlog.ErrUnfinished
+	}
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
 	if s.options.ReadOnly {
 		return err
@@ -45,6 +49,25 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 	if maximum := s.conn.MaxPayload(); maximum < maxMessage {
 		return fmt.Errorf("the server takes messages of %d bytes: set its max_payload to at least %d",
 			maximum, maxMessage)
+	}
+	return nil
+}
+
+// copyMark is in the metadata of a stream whose copy is not finished.
+const copyMark = "vitrine-copy"
+
+// MarkCopy implements eventlog.Copied.
+func (s *Store) MarkCopy(ctx context.Context, unfinished bool) error {
+	config := s.stream.CachedInfo().Config
+	config.Metadata = maps.Clone(config.Metadata)
+	delete(config.Metadata, copyMark)
+	if unfinished {
+		config.Metadata = maps.Collect(maps.All(config.Metadata)) // not nil
+		config.Metadata[copyMark] = "unfinished"
+	}
+	_, err := ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.UpdateStream(ctx, config) })
+	if err != nil {
+		return fmt.Errorf("natslog: the metadata of stream %q of %s: %w", s.options.Stream, s.where(), err)
 	}
 	return nil
 }

@@ -1,0 +1,34 @@
+package filelog
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"vitrine/internal/replace"
+	"vitrine/service/eventlog"
+)
+
+// copyName is the file that marks a log whose copy is not finished.
+const copyName = "copying"
+
+// checkCopy refuses a log whose copy is not finished, unless this store is to finish it.
+func (s *Store) checkCopy() error {
+	if _, err := os.Stat(filepath.Join(s.options.Dir, copyName)); err == nil && !s.options.Copies {
+		return fmt.Errorf("%w: %s", eventlog.ErrUnfinished, s.options.Dir)
+	}
+	return nil
+}
+
+// MarkCopy implements eventlog.Copied.
+func (s *Store) MarkCopy(_ context.Context, unfinished bool) error {
+	path := filepath.Join(s.options.Dir, copyName)
+	if unfinished {
+		return replace.Private(path, nil)
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return replace.Sync(s.options.Dir)
+}
