@@ -26,21 +26,13 @@ func (c *column) object(to []float64, text string) (message string) {
 	if _, err := o.in.ReadToken(); err != io.EOF {
 		return "has more than one value"
 	}
-	shorten(to)
-	return ""
-}
-
-// shorten divides columns by their norm if it exceeds 1.
-func shorten(to []float64) {
-	sum := 0.0
-	for _, v := range to {
-		sum += float64(v * v)
-	}
-	if norm := math.Sqrt(sum); norm > 1 {
+	if n := o.values - o.nulls; n > 0 {
+		root := math.Sqrt(float64(n))
 		for b := range to {
-			to[b] *= 1 / norm
+			to[b] /= root
 		}
 	}
+	return ""
 }
 
 // objectReader hashes an object's values as it reads them, and keeps only the hashes of names.
@@ -48,7 +40,8 @@ type objectReader struct {
 	*column
 	to     []float64
 	in     *jsontext.Decoder
-	values int
+	values int // nulls too
+	nulls  int
 }
 
 // value reads a value under the name hash h. At depth 0 it must be a list or an object.
@@ -79,8 +72,9 @@ func (o *objectReader) value(h uint64, depth int, named bool) error {
 		if err != nil {
 			return fmt.Errorf("%s: out of range", api.Abbreviate(token.String(), 40))
 		}
-		o.add(h, math.Asinh(v))
+		o.add(h, math.Asinh(v)/2)
 	case 'n':
+		o.nulls++
 	default:
 		o.add(fnv1a(fnv1a(h, "="), token.String()), 1)
 	}

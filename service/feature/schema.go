@@ -21,12 +21,12 @@ import (
 //	                    b = m + h(v) mod (B − m), with m = names
 //	text                z / ‖z‖ in ℝ^B, z_b = Σ_w σ(w) 1{h(w) mod B = b} over the words w of the text
 //	                    (runs of two or more letters, digits or underscores, in lower case); 0 if there are no words
-//	object              z / max(1, ‖z‖) in ℝ^B, z_b = Σ σ(v) x(v) 1{h(v) mod B = b} over the values of a
-//	                    JSON object; 0 if it is empty or missing
+//	object              z / √n in ℝ^B, z_b = Σ σ(v) x(v) 1{h(v) mod B = b} over the n values of a JSON
+//	                    object; 0 if it is empty or missing
 //	cross               vec(x yᵀ), x and y the columns of two earlier features
 //
 // The name of a value inside an object is its path: the member names joined by dots. A string, true or false is v =
-// "name=value" with x = 1; a number is v = "name" with x = asinh of the number; null is ignored. A list's elements take
+// "name=value" with x = 1; a number is v = "name" with x = asinh(number) / 2; null is ignored. A list's elements take
 // the name of the list, except that a number at index k, from 0, is named "list.k". The objects in a list therefore
 // share their names.
 //
