@@ -54,6 +54,17 @@ func (b *Block) Add(x, bound float64) {
 	b.Sums.Join(&Mean{1, x, float64((x - b.Centre) * (x - b.Centre)), bound, bound})
 }
 
+// Replace replaces an observation by another one within bound of the centre.
+func (b *Block) Replace(before, after, bound float64) {
+	m, was, is := &b.Sums, before-b.Centre, after-b.Centre
+	m.Sum += after - before
+	m.Squares = max(0, m.Squares+float64(is*is)-float64(was*was))
+	if m.First == 0 {
+		m.First = bound
+	}
+	m.Bound = max(m.Bound, bound)
+}
+
 // Add adds the observations of a block.
 func (m *Mean) Add(b *Block) { m.Join(&b.Sums) }
 

@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Experiment configures the mode "experiment". While it runs, only its shares and its minimum gain may change; another
 // name begins another experiment.
@@ -142,8 +145,8 @@ type VariantReport struct {
 	Share       float64        `json:"share" doc:"of the units in the experiment"`
 	Made        uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
 	Units       uint64         `json:"shoppers" doc:"units, by their first decision; some are missed once there are a million"`
-	Group       Totals         `json:"totals" doc:"the decisions that count"`
-	Later       float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it"`
+	Group       Totals         `json:"totals" doc:"the decisions that count; revenue and squares are net of corrections until then, purchases are as reported"`
+	Later       float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began. No other number of the report includes it, but the verdict considers it"`
 	Mean        Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
 	Difference  *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both"`
 	Fallback    uint64         `json:"fallback_decisions,omitzero" doc:"decisions that showed the caller's baseline in place of the placement's policy, during an alarm"`
@@ -238,13 +241,27 @@ func (r *ExperimentReport) From() time.Time {
 	return r.Begun
 }
 
+// Late returns how much more revenue of one variant than of another came too late to count, per decision that counts.
+func Late(of, over *VariantReport) float64 {
+	per := func(v *VariantReport) float64 { return v.Later / float64(max(v.Group.Rounds, 1)) }
+	return per(of) - per(over)
+}
+
+// Variant returns a variant's results, or nil.
+func (r *ExperimentReport) Variant(name string) *VariantReport {
+	if at := slices.IndexFunc(r.Variants, func(v VariantReport) bool { return v.Name == name }); at >= 0 {
+		return &r.Variants[at]
+	}
+	return nil
+}
+
 // Gains returns the gains over the control of all variants that can be compared with it.
 func (r *ExperimentReport) Gains() []Gain {
 	list := []Gain{}
-	for _, v := range r.Variants {
-		if v.Difference != nil {
+	for i := range r.Variants {
+		if v := &r.Variants[i]; v.Difference != nil {
 			list = append(list, Gain{v.Name, r.Control, true, r.From(), r.Decisions, *v.Difference,
-				v.Difference.Times(r.Decisions)})
+				v.Difference.Times(r.Decisions), float64(r.Decisions) * Late(v, r.Variant(r.Control))})
 		}
 	}
 	return list
@@ -270,7 +287,7 @@ type Verdict struct {
 // Values of [Verdict.Result].
 const (
 	Ship     = "ship"     // a variant certainly gains the minimum, and earns more than every other one
-	Weigh    = "weigh"    // a variant certainly earns more, as for ship, but another metric is certainly worse
+	Weigh    = "weigh"    // a variant certainly earns more, as for ship, but another metric is certainly worse, or late revenue could reverse it
 	Tie      = "tie"      // several variants surely gain, earn more than all others, and cannot be told apart
 	Stop     = "stop"     // no variant can gain what is worth a change, or the units are not divided as planned
 	Continue = "continue" // otherwise

@@ -43,6 +43,15 @@ func (l Cohorts[T]) Leave(number int64) *T {
 	return &l[at].Sums
 }
 
+// Sums returns the sums of a cohort that does not count yet, or nil.
+func (l Cohorts[T]) Sums(number int64) *T {
+	at, found := l.find(number)
+	if !found {
+		return nil
+	}
+	return &l[at].Sums
+}
+
 // Next removes and returns the oldest cohort if it lies before the present one and all its decisions have closed.
 // Otherwise it returns nil.
 func (l *Cohorts[T]) Next(present int64) *Cohort[T] {

@@ -116,7 +116,7 @@ func TestAuditOfUnlawfulEntries(t *testing.T) {
 		`entry 4, placement "home": decision "a" showed 1 items, and item 2 was chosen`,
 		`entry 6, placement "home": decision "a" has its outcome already`,
 		`entry 7, placement "home": decision "b": not found`,
-		`entry 8: the entry is in format 1 with the kind 99, and this program reads format 1 up to the kind 27: use the release of vitrine that wrote it`,
+		`entry 8: the entry is in format 1 with the kind 99, and this program reads format 1 up to the kind 28: use the release of vitrine that wrote it`,
 		`entry 11, placement "home": a put of a placement changes what its learner sees`,
 	}
 	expect.Equal(t, audited(t, a, store), want, "faults")

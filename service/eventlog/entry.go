@@ -29,7 +29,8 @@ func (e *Event) Encode(dst []byte) ([]byte, error) {
 
 // IsCorrection reports whether an entry encodes a [Corrected].
 func IsCorrection(entry []byte) bool {
-	return len(entry) > 1 && (kind(entry[1]) == corrected || kind(entry[1]) == basketCorrected)
+	return len(entry) > 1 && (kind(entry[1]) == corrected || kind(entry[1]) == basketCorrected ||
+		kind(entry[1]) == timelyCorrected)
 }
 
 // Decode decodes an entry written by Encode. The event shares no memory with the entry. An entry that Encode cannot
@@ -155,7 +156,13 @@ func (c *Corrected) fields(f *fields.Fields) {
 	f.Place(&c.Choice)
 	f.Float(&c.Before, &c.Value)
 	f.Flag(&c.Withdraws, &c.Counts, &c.Viewed)
-	if c.ofBasket() {
+	switch {
+	case c.InTime:
+		f.Count(&c.Others)
+		f.Flag(&c.Adds)
+		f.Fixed64(&c.Unit)
+		f.String(&c.Segment)
+	case c.ofBasket():
 		f.Count(&c.Others)
 		c.Basket.Fields(f)
 		f.Flag(&c.Adds)

@@ -231,6 +231,9 @@ type Corrected struct {
 	Withdraws  bool     // whether the item now counts as not taken and as earning 0
 	Counts     bool     // whether an evicted or withdrawn decision counts as a round again
 	Viewed     bool     // whether that decision was deferred, so that only this outcome tells that its page was shown
+	InTime     bool     // corrections only: whether the outcome came within the attribution window
+	Unit       uint64   // with InTime only: hash of the offer's unit, 0 without an experiment and a hold-out
+	Segment    string   // with InTime only: the shopper's segment in the experiment, or ""
 }
 
 // Takes returns the items whose earnings change, and by how much.
@@ -310,6 +313,7 @@ const (
 	basketChosenUnlearned
 	basketCorrected
 	measured
+	timelyCorrected
 )
 
 func (*PlacementPut) kind() kind        { return placementPut }
@@ -332,7 +336,10 @@ func (*LearnerAdopted) kind() kind      { return learnerAdopted }
 func (*ClockMoved) kind() kind          { return clockMoved }
 
 func (c *Corrected) kind() kind {
-	if c.ofBasket() {
+	switch {
+	case c.InTime:
+		return timelyCorrected
+	case c.ofBasket():
 		return basketCorrected
 	}
 	return corrected
@@ -393,6 +400,7 @@ var bodies = [...]func() Body{
 	basketChosenUnlearned: func() Body { return &Chosen{Basket: Basket{}, Unlearned: true} },
 	basketCorrected:       func() Body { return &Corrected{Basket: Basket{}} },
 	measured:              func() Body { return new(Measured) },
+	timelyCorrected:       func() Body { return &Corrected{InTime: true} },
 }
 
 // IsCommand reports whether an event of this kind is what an operator has asked for, so that its entry says who did.
@@ -606,6 +614,9 @@ func (c *Corrected) check() error {
 	case c.Others < 0, c.Others > 0 && c.Others >= len(c.Shown):
 		return fmt.Errorf("a correction of decision %q, which shows %d items, leaves %d others", c.Decision,
 			len(c.Shown), c.Others)
+	case !c.InTime && (c.Unit != 0 || c.Segment != ""):
+		return fmt.Errorf("a correction of decision %q, whose outcome was late, is of unit %d and segment %q", c.Decision,
+			c.Unit, c.Segment)
 	case c.Correction == "":
 		return c.checkLate()
 	case c.Basket != nil:
@@ -622,7 +633,7 @@ func (c *Corrected) check() error {
 // checkLate validates an outcome that came after the deadline.
 func (c *Corrected) checkLate() error {
 	switch {
-	case c.Before != 0 || c.Withdraws || c.Choice == 0 && c.Value != 0:
+	case c.Before != 0 || c.Withdraws || c.InTime || c.Choice == 0 && c.Value != 0:
 		return fmt.Errorf("a late outcome of decision %q that earns %v, after it had earned %v",
 			c.Decision, c.Value, c.Before)
 	case c.Viewed && !c.Counts:

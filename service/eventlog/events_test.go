@@ -67,6 +67,8 @@ func examples() []eventlog.Event {
 		at(&eventlog.Chosen{Decision: "d1", Choice: 1, Basket: eventlog.Basket{{1, 2, 1e103}}, Unlearned: true}),
 		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Shown: []string{"sku0", "ß"}, Choice: 1,
 			Basket: eventlog.Basket{{1, 1, 4}, {2, 1000, 0.5}}, Value: 4.5, Counts: true, Viewed: true}),
+		at(&eventlog.Corrected{Decision: "d", Correction: "r", Entry: 3, Made: -2, Mode: 1, Shown: []string{"sku0", "ß"},
+			Choice: 1, Others: 1, Before: 4.5, Value: -4, Withdraws: true, InTime: true, Unit: 1 << 63, Segment: "phone"}),
 	}
 }
 
@@ -220,6 +222,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 			if rapid.Bool().Draw(t, "withdraws") {
 				c.Withdraws, c.Value = true, -c.Before
 			}
+			drawInTime(t, c)
 		}
 		e.Body = c
 	case 23:
@@ -237,6 +240,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 			if c.Withdraws = rapid.Bool().Draw(t, "withdraws"); !c.Withdraws && c.Value >= 0 {
 				c.Adds = rapid.Bool().Draw(t, "adds")
 			}
+			drawInTime(t, c)
 		}
 		e.Body = c
 	case 17:
@@ -246,6 +250,13 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.By = rapid.StringN(0, 20, -1).Draw(t, "by")
 	}
 	return e
+}
+
+// drawInTime makes a correction one of an outcome that came in time, or not.
+func drawInTime(t *rapid.T, c *eventlog.Corrected) {
+	if c.InTime = rapid.Bool().Draw(t, "in time"); c.InTime {
+		c.Unit, c.Segment = rapid.Uint64().Draw(t, "unit"), rapid.String().Draw(t, "segment")
+	}
 }
 
 // drawBasket returns a basket of a page of three items, which begins with the first.
@@ -301,6 +312,9 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: math.NaN()}),
 			"by NaN"},
 		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Value: 1}), "a late outcome of decision"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, InTime: true}), "a late outcome of decision"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Unit: 7}),
+			"unit 7"},
 		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 1, Value: 1}),
 			"a late outcome of decision"},
 		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Value: 1}),

@@ -89,8 +89,10 @@ func (v view) Sentence() string {
 		return "It has not started yet."
 	case v.Verdict.Result == api.Ship:
 		return fmt.Sprintf("Ship “%s”.", v.Verdict.Variant)
-	case v.Verdict.Result == api.Weigh:
+	case v.Verdict.Result == api.Weigh && v.suffers():
 		return fmt.Sprintf("Your choice: “%s” earns more, and something suffers.", v.Verdict.Variant)
+	case v.Verdict.Result == api.Weigh:
+		return fmt.Sprintf("Your choice: “%s” earns more, but money that came late could reverse that.", v.Verdict.Variant)
 	case v.Verdict.Result == api.Tie && v.Verdict.Variant != "":
 		return fmt.Sprintf("A tie, so keep “%s”.", v.Verdict.Variant)
 	case v.Verdict.Result == api.Tie:
@@ -106,6 +108,20 @@ func (v view) Sentence() string {
 	return "Keep going."
 }
 
+// suffers reports whether the variant to weigh is surely worse in a metric.
+func (v view) suffers() bool {
+	return slices.ContainsFunc(v.Metrics, func(m api.MetricReport) bool {
+		return slices.ContainsFunc(m.Variants, func(of api.VariantMetric) bool {
+			return of.Variant == v.Verdict.Variant && of.Worse
+		})
+	})
+}
+
+// Late reports whether revenue came too late to count.
+func (v view) Late() bool {
+	return slices.ContainsFunc(v.Variants, func(of api.VariantReport) bool { return of.Later != 0 })
+}
+
 // IsOver reports whether the experiment has ended, by itself or by its schedule.
 func (v view) IsOver() bool { return v.Ended != nil || !v.Ends.IsZero() && !v.Now.Before(v.Ends) }
 
@@ -117,9 +133,12 @@ func (v view) Advice() string {
 	case v.Verdict.Result == api.Ship:
 		return "The whole interval of its difference is above what a change is worth. You may act on that at any " +
 			"time, without waiting for a planned end."
-	case v.Verdict.Result == api.Weigh:
+	case v.Verdict.Result == api.Weigh && v.suffers():
 		return "The whole interval of its difference in revenue is above what a change is worth. Decide whether " +
 			"that is worth the harm below."
+	case v.Verdict.Result == api.Weigh:
+		return "The whole interval of its difference in revenue is above what a change is worth, but it lacks this " +
+			"revenue. Subtract it before you decide."
 	case v.Verdict.Result == api.Tie:
 		return "You may stop now. If you go on, more visits may still tell which one earns more."
 	case v.Ratio.Mismatch:

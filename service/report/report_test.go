@@ -170,6 +170,12 @@ func TestSentences(t *testing.T) {
 		"Your choice: “ours” earns more, and something suffers. “ours” earns": func(r *api.ExperimentReport) {
 			r.Verdict.Result = api.Weigh
 		},
+		"money that came late could reverse that. “ours” earns": func(r *api.ExperimentReport) {
+			r.Verdict.Result, r.Metrics = api.Weigh, nil
+		},
+		"are missing from all other numbers: 0 EUR of “shop”, −1,308 EUR of": func(r *api.ExperimentReport) {
+			r.Variants[1].Later = -1308
+		},
 		"No winner, so stay with “shop”. X. The experiment is over": func(r *api.ExperimentReport) {
 			r.Verdict, r.Ends = api.Verdict{Result: api.Continue, Reason: "x"},
 				time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)

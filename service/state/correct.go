@@ -41,7 +41,9 @@ func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64)
 		return conflict("the decision has %d corrections, which is the limit", maxCorrections)
 	}
 	body := r.corrected(o, int32(place), r.earned(o))
-	body.Adds = !was
+	if body.Adds = !was; r.Status == chosen {
+		body.InTime, body.Unit, body.Segment = true, o.Unit, r.placement.segment(&offer.Closed{Offer: o})
+	}
 	switch body.Correction, body.Others, body.Withdraws = c.ID, others, c.Value == nil; {
 	case !body.Withdraws:
 		body.Value = *c.Value
@@ -87,10 +89,10 @@ func (s *State) correct(p *Placement, now int64, c *eventlog.Corrected) error {
 			return err
 		}
 	}
-	p.Earnings.Corrected(c, earnings.MaxItems(p.Config.MemoryBytes))
+	p.Earnings.Corrected(c, earnings.MaxItems(p.Config.MemoryBytes), p.isOwn(c.Variant))
 	for _, e := range p.comparisons() {
 		if e != nil {
-			e.Correct(c)
+			e.Correct(c, p.Earnings.Guard.Watch.Cohort())
 		}
 	}
 	if c.Viewed {
@@ -129,7 +131,7 @@ func (r *Record) checkCorrected(c *eventlog.Corrected) error {
 			r.Entry)
 	case isLate && (r.Status != expired && !ended || ended != c.Counts):
 		return fmt.Errorf("decision %q is %s, and its outcome comes late", r.id, r.Status)
-	case !isLate && (r.Status != chosen && r.Status != late || was == c.Adds || others != c.Others ||
+	case !isLate && (r.Status != chosen && (r.Status != late || c.InTime) || was == c.Adds || others != c.Others ||
 		r.isWithdrawn(int16(c.Choice)) || len(r.rare().corrections) >= maxCorrections):
 		return fmt.Errorf("decision %q is %s with item %d, and item %d is corrected", r.id, r.Status, r.choice,
 			c.Choice)

@@ -68,7 +68,7 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 	if o.Number>>ReplicaShift == 0 {
 		p.lastLogged = max(p.lastLogged, o.Number)
 	}
-	p.Earnings.Offered(sequence, time, o, p.isOwn(o))
+	p.Earnings.Offered(sequence, time, o, p.isOwn(o.Variant))
 	p.noteOffer(o, time)
 	for i, e := range p.comparisons() {
 		if e == nil {
@@ -209,7 +209,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	}
 	r.Status, r.choice = by.status, int16(by.Choice)
 	var c *offer.Closed
-	own := o != nil && p.isOwn(o)
+	own := o != nil && p.isOwn(o.Variant)
 	if o != nil {
 		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: int(by.Choice), Basket: by.Basket,
 			Measured: r.rare().measured, Predicted: own && o.Probability != nil}
@@ -256,7 +256,7 @@ func (r *Record) leave(c *offer.Closed) {
 	p := r.placement
 	for i, e := range p.comparisons() {
 		if e != nil && r.counts>>i&1 == 1 {
-			e.Leave(r.Entry, r.time, p.Earnings.Guard.Watch.Cohort(), r.first>>i&1 == 1, c, p.segment(e.Design, c))
+			e.Leave(r.Entry, r.time, p.Earnings.Guard.Watch.Cohort(), r.first>>i&1 == 1, c, p.segment(c))
 		}
 	}
 }

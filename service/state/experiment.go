@@ -60,16 +60,13 @@ func (p *Placement) holdOut(sequence uint64, time int64) {
 	}
 }
 
-// isOwn reports whether the placement's learner made an offer's estimates.
-func (p *Placement) isOwn(o *offer.Offer) bool {
-	if o.Variant == "" || o.Variant == api.Holdout {
-		return true
+// isOwn reports whether the placement's learner made the estimates of a variant's offers.
+func (p *Placement) isOwn(variant string) bool {
+	class := -1
+	if p.Experiment != nil {
+		class = p.Experiment.ClassOf(variant)
 	}
-	if p.Experiment == nil {
-		return false
-	}
-	class := p.Experiment.ClassOf(o.Variant)
-	return class >= 0 && p.Experiment.workers[class] == nil
+	return variant == "" || variant == api.Holdout || class >= 0 && p.Experiment.workers[class] == nil
 }
 
 // Taught returns the learners that learn from a decision. During an experiment with learn "own" a variant's learner
@@ -159,12 +156,12 @@ func (p *Placement) endExperiment(now int64) {
 
 // segment returns the shopper's value of the feature that has the segments of the experiment, "" if it has no column of
 // its own.
-func (p *Placement) segment(design *api.Experiment, o *offer.Closed) string {
-	schema := p.Config.Schema()
-	if design.Segments == "" || o == nil || len(o.Features) < schema.Width() {
+func (p *Placement) segment(o *offer.Closed) string {
+	e, schema := p.Experiment, p.Config.Schema()
+	if e == nil || e.Design.Segments == "" || o == nil || len(o.Features) < schema.Width() {
 		return ""
 	}
-	return schema.ValueOf(o.Features[:schema.Width()], design.Segments).Text
+	return schema.ValueOf(o.Features[:schema.Width()], e.Design.Segments).Text
 }
 
 // Adoptable returns the variant with the learner that continues under a configuration without an experiment, or -1.

@@ -187,22 +187,13 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 	class, x, bound, group := e.ClassOf(o.Variant), o.Earned(), o.Bound(), o.Group()
 	s.groups[class].Add(group)
 	e.signs[class].value(o)
-	at, _ := slices.BinarySearchFunc(e.phases, entry, func(p phase, entry uint64) int {
-		if p.entry < entry {
-			return -1
-		}
-		return 1
-	})
-	made := &e.phases[max(at-1, 0)]
+	made := e.phaseOf(entry)
 	if first && made == &e.phases[len(e.phases)-1] {
 		s.units[class]++
 	}
 	if made.shares[class] > 0 {
 		s.block.Add(class, x, bound, made.shares)
-		bucket := e.bucket(o.Unit)
-		if int(e.Table[bucket]) != class {
-			bucket = -1
-		}
+		bucket := e.clusterOf(o.Unit, class)
 		e.Results.Cluster(bucket, class, x, s.block.Centre, made.shares)
 		for k, m := range e.metrics {
 			x, bound, isReported := e.metric(k, o)
@@ -218,11 +209,53 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 	}
 }
 
-// Correct adds a late outcome or a correction to a decision's later revenue. The sums do not change: decisions count as
-// they were at the end of the attribution window, in all variants alike.
-func (e *Experiment) Correct(c *eventlog.Corrected) {
-	if class := e.ClassOf(c.Variant); c.Entry > e.Number && class >= 0 && c.Mode != offer.ByImport {
-		e.later[class] += c.Value
+// phaseOf returns the phase in which a decision was made, given its entry.
+func (e *Experiment) phaseOf(entry uint64) *phase {
+	at, _ := slices.BinarySearchFunc(e.phases, entry, func(p phase, entry uint64) int {
+		if p.entry < entry {
+			return -1
+		}
+		return 1
+	})
+	return &e.phases[max(at-1, 0)]
+}
+
+// clusterOf returns the bucket of a unit that was shown a class, or -1 if the bucket has moved.
+func (e *Experiment) clusterOf(unit uint64, class int) int {
+	bucket := e.bucket(unit)
+	if int(e.Table[bucket]) != class {
+		return -1
+	}
+	return bucket
+}
+
+// Correct applies a late outcome or a correction. A correction counts if its decision's cohort does not count yet: all
+// variants' decisions count as they were at that time. Everything else is later revenue.
+func (e *Experiment) Correct(c *eventlog.Corrected, length int64) {
+	class := e.ClassOf(c.Variant)
+	if c.Entry <= e.Number || class < 0 || c.Mode == offer.ByImport {
+		return
+	}
+	if s := e.cohorts.Sums(c.Made / length); s != nil && c.InTime {
+		n := earnings.RecountOf(c)
+		e.later[class] += n.Rest
+		e.recount(*s, class, c, n)
+		return
+	}
+	e.later[class] += c.Value
+}
+
+// recount changes the revenue of a decision in its cohort. Its sale stays one: only money is corrected.
+func (e *Experiment) recount(s *sample, class int, c *eventlog.Corrected, n earnings.Recount) {
+	n.In(&s.groups[class])
+	shares := e.phaseOf(c.Entry).shares
+	if shares[class] == 0 {
+		return
+	}
+	s.block.Replace(class, n.Before, n.After, shares)
+	e.Results.Recluster(e.clusterOf(c.Unit, class), class, n.Before, n.After, s.block.Centre, shares)
+	if e.Design.Segments != "" {
+		e.recountSegment(s, class, c.Segment, n, shares)
 	}
 }
 

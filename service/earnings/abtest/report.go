@@ -120,7 +120,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 			Differences: p.differences})
 	}
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
-	if r.Verdict = weighed(r, verdict(r, few, own, currency)); r.Verdict.Result == api.Continue {
+	if r.Verdict = lately(r, weighed(r, verdict(r, few, own, currency)), currency); r.Verdict.Result == api.Continue {
 		r.Left = e.left(control, r.From())
 	}
 	for _, v := range r.Variants {
@@ -135,9 +135,12 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 // Gain returns how much more the decisions earn that a hold-out compares with; ok is false before both sides have some.
 func (e *Experiment) Gain() (g api.Gain, ok bool) {
 	d, ok := e.difference(notHeldOut, heldOut)
-	n := e.groups[notHeldOut].Rounds
+	n, late := e.groups[notHeldOut].Rounds, [2]api.VariantReport{}
+	for class := range late {
+		late[class] = api.VariantReport{Group: e.groups[class], Later: e.later[class]}
+	}
 	return api.Gain{Over: api.Holdout, Randomized: true, Since: timeOf(e.begun), Decisions: n, PerDecision: d,
-		Total: d.Times(n)}, ok
+		Total: d.Times(n), Late: float64(n) * api.Late(&late[notHeldOut], &late[heldOut])}, ok
 }
 
 func timeOf(t int64) time.Time { return time.Unix(0, t).UTC() }

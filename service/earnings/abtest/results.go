@@ -105,6 +105,20 @@ func (b *Block) Add(v int, x, bound float64, shares []float64) {
 	}
 }
 
+// Replace replaces the revenue of a decision of variant v.
+func (b *Block) Replace(v int, before, after float64, shares []float64) {
+	b.Mean.Replace(before, after, after)
+	b.Variants[v].Replace(before, after, after)
+	for other := range b.Variants {
+		for u := range other {
+			if shares[u] > 0 && shares[other] > 0 {
+				earnings.Contrast{P: shares[other], Q: shares[u]}.Replace(&b.Pairs[pairOf(u, other)], sideOf(v, other, u),
+					before, after, b.Centre)
+			}
+		}
+	}
+}
+
 // sideOf returns the side of a contrast of two variants that a third one, or one of them, is on.
 func sideOf(v, first, second int) int {
 	switch v {
@@ -132,6 +146,25 @@ func (r *Results) Cluster(bucket, v int, x, centre float64, shares []float64) {
 	c.N++
 	c.Sum += x
 	c.Part += part
+}
+
+// Recluster replaces the revenue of a decision that Cluster added.
+func (r *Results) Recluster(bucket, v int, before, after, centre float64, shares []float64) {
+	c := &Cluster{1, before, (before - centre) / shares[v]}
+	if bucket >= 0 && r.Clusters[bucket].N > 0 {
+		c = &r.Clusters[bucket]
+	}
+	by, part, e := after-before, (after-before)/shares[v], &r.Variants[v]
+	e.Sum.shift(c.N, c.Sum, by)
+	e.Part.shift(c.N, c.Part, part)
+	c.Sum += by
+	c.Part += part
+}
+
+// shift updates the sums when the sum s of a cluster of n decisions changes.
+func (q *Squares) shift(n, s, by float64) {
+	q.SS += float64(2*s*by) + float64(by*by)
+	q.SN += float64(n * by)
 }
 
 // add updates the sums when a cluster of n decisions with the sum s gets another decision.

@@ -79,6 +79,24 @@ func (e *Experiment) addToSegment(s *segmentSums, o *offer.Closed, centre float6
 	}
 }
 
+// recountSegment changes the revenue of a decision of a segment.
+func (e *Experiment) recountSegment(s *sample, class int, value string, n earnings.Recount, shares []float64) {
+	at := func(value string) int {
+		return slices.IndexFunc(s.parts, func(p segmentSums) bool { return p.value == value })
+	}
+	k := max(at(value), at(""))
+	if k < 0 {
+		return
+	}
+	n.In(&s.parts[k].groups[class])
+	for v, share := range shares {
+		if control := Of(e.Design, e.Design.Control); v != control && share > 0 && shares[control] > 0 {
+			earnings.Contrast{P: share, Q: shares[control]}.Replace(&s.parts[k].leads[v], sideOf(class, v, control),
+				n.Before, n.After, s.block.Centre)
+		}
+	}
+}
+
 // segmentReports compares the variants in each segment, values with the most decisions first. All differences share the
 // error, whatever the number of segments. Clusters are not counted for each segment: V_n grows by their factor in the
 // whole experiment.
