@@ -28,7 +28,8 @@ type Support struct {
 	SetWeights WeightCheck // weights 1{S_t = π(x_t)}/μ(S_t) of pages, in rounds with a propensity
 	SetESS     float64     // their effective sample size, but at most its expectation n²/Σ 1/μ(π(x_t))
 
-	Tail string // says that one round, or shopper, with an unusual revenue decides an estimate; "" if none does
+	Unbounded int    // rounds that earned more than the item taken, or less than 0, as baskets and corrections do
+	Tail      string // says that one round, or shopper, with an unusual revenue decides an estimate; "" if none does
 }
 
 // WeightCheck compares the mean of weights with its expectation under the laws or the propensities.
@@ -142,6 +143,9 @@ func (s *Support) Words() []string {
 		} else {
 			say("Their mean is %.3g ± %.2g, and %.3g is expected.", c.Mean, c.Error, c.Expected)
 		}
+	}
+	if s.Unbounded > 0 {
+		say("%d pages earned more than the revenue of one item, or less than 0: no interval holds at any time.", s.Unbounded)
 	}
 	if s.Tail != "" {
 		list = append(list, s.Tail)

@@ -3,6 +3,7 @@ package offpolicy_test
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -45,6 +46,9 @@ func TestEvaluateBaskets(t *testing.T) {
 			t.Errorf("%v ± %v takes a visit, want 1.5", mean, se)
 		}
 		r := evaluate(t, l, pages)
+		if words := strings.Join(r.Support.Words(), " "); !strings.Contains(words, "no interval holds at any time") {
+			t.Error(words)
+		}
 		for _, e := range r.Estimates {
 			if e.None == "" {
 				off[e.Method] = append(off[e.Method], e.Value-truth)

@@ -62,7 +62,10 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 		for _, i := range page {
 			j.most[t] = max(j.most[t], r.price(i))
 		}
-		j.bounded = j.bounded && r.isBounded()
+		if !r.isBounded() {
+			j.bounded = false
+			s.Unbounded++
+		}
 		j.weighPage(t, &sum)
 		if r.SamplingLaw != nil {
 			z = slices.Grow(z[:0], r.SamplingLaw.Items())[:r.SamplingLaw.Items()]

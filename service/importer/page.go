@@ -246,7 +246,7 @@ func (s *source) resolve(header []string) (key string, err error) {
 				f.Name, table.NoColumn(f.Name, header, s.nested))
 		}
 	}
-	for _, name := range []string{"sampling_law", "status", "outcome_time", "earned"} {
+	for _, name := range []string{"sampling_law", "status", "outcome_time", "earned", "variant"} {
 		s.used[name] = true
 	}
 	return c.Decision, nil

@@ -37,6 +37,7 @@ func (log *Log) Export(ctx context.Context, w io.Writer, which Decisions) error 
 const (
 	noPropensity   = "have no propensity: how likely their pages were is not known"
 	otherMoney     = "earned other amounts than their clicks say: the format has no units, values or corrections"
+	belowZero      = "took back more than was paid: vitrine import counts their values, which are 0, and not earned"
 	noOutcome      = "are left out: they have no outcome"
 	otherFeatures  = "are left out: they have the features of another configuration"
 	noPropensities = "are left out: they have no propensities of items, which only placements in the mode explore have"
@@ -50,6 +51,9 @@ func (log *Log) export(ctx context.Context, which Decisions,
 		all++
 		remark, err := write(o, end)
 		remarks[remark]++
+		if remark != otherMoney && end.isBelowZero() {
+			remarks[belowZero]++
+		}
 		return err
 	})
 	if err != nil {
@@ -60,6 +64,11 @@ func (log *Log) export(ctx context.Context, which Decisions,
 		log.warn(share(remarks[remark], all) + " " + remark)
 	}
 	return nil
+}
+
+// isBelowZero reports whether an item's corrections took back more than was paid.
+func (end *outcome) isBelowZero() bool {
+	return slices.ContainsFunc(end.taken, func(t taken) bool { return t.earned < 0 })
 }
 
 func share(n, all int) string {

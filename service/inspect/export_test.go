@@ -92,6 +92,11 @@ func TestExportNamesVariant(t *testing.T) {
 		o := &offered{placement: "home", Offered: &eventlog.Offered{Decision: "d", ItemIDs: []string{"a"}, Shown: []int32{0},
 			Candidates: 1, Width: 1, Features: []float64{1}, Revenue: []float64{1}, Mode: 1, Answer: e.Append(nil)}}
 		fatal.If(t, writeLine(jsontext.NewEncoder(&out), o, outcome{}))
+		o.config = fatal.Or(setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)))(t)
+		row := tableRows(o, outcome{})[0]
+		if column, ok := row["variant"]; ok != (variant != "") || ok && column != variant {
+			t.Errorf("%q: a table says %v", variant, row)
+		}
 		var l struct {
 			Variant *string `json:"variant"`
 		}
@@ -137,6 +142,7 @@ func TestExportOfCorrections(t *testing.T) {
 			expect.Equal(t, r.Earned, want, o.Decision)
 		}
 		earned = append(earned, r.Revenue())
+		expect.Equal(t, end.isBelowZero(), o.Decision == "first", o.Decision)
 		return writeLine(encoder, o, end)
 	}
 	// Two units of b and one of a are taken for 7 and 3; one of b comes back. Then both late, of which b was no sale. And b is

@@ -38,7 +38,7 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 		"propensity":      parquet.Optional(parquet.Leaf(parquet.DoubleType)),
 		"item_propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)),
 		"sampling_law":    parquet.Optional(parquet.String()), "source": parquet.String(), "status": parquet.String(),
-		"earned": parquet.Leaf(parquet.DoubleType),
+		"earned": parquet.Leaf(parquet.DoubleType), "outcome_time": parquet.Optional(parquet.String()),
 	}
 	for _, f := range c.Features {
 		if f.Kind == "cross" {
@@ -51,6 +51,9 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 		if f.Kind == "number" {
 			schema[f.Name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
 		}
+	}
+	if !hasFeature(c, "variant") {
+		schema["variant"] = parquet.Optional(parquet.String())
 	}
 	out := parquet.NewGenericWriter[map[string]any](w, parquet.NewSchema("decisions", schema),
 		parquet.Compression(&parquet.Zstd))
@@ -97,6 +100,10 @@ func (o *offered) hasColumnsOf(c *setup.Config) bool {
 	return o.named() && maps.Equal(columnsOf(o.config), columnsOf(c))
 }
 
+func hasFeature(c *setup.Config, name string) bool {
+	return slices.ContainsFunc(c.Features, func(f api.Feature) bool { return f.Name == name })
+}
+
 func columnsOf(c *setup.Config) map[[3]string]bool {
 	columns := map[[3]string]bool{}
 	for _, f := range c.Features {
@@ -124,6 +131,12 @@ func tableRows(o *offered, end outcome) []map[string]any {
 			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id,
 			"shown": int64(place), "chosen": chosen, "units": units, "units_value": value,
 			"revenue": o.revenue(i), "source": offer.SourceNames[o.Mode], "status": end.status, "earned": earned,
+		}
+		if e, err := offer.Decode(o.Answer, len(o.Shown)); err == nil && e.Variant != "" && !hasFeature(o.config, "variant") {
+			row["variant"] = e.Variant
+		}
+		if end.sequence > 0 {
+			row["outcome_time"] = stamp(end.time)
 		}
 		if o.Propensity > 0 {
 			row["propensity"] = o.Propensity

@@ -149,6 +149,9 @@ func (e *Verdict) Text(name string) []byte {
 		fmt.Fprintf(&b, "Standard errors and the bootstrap treat all decisions of one shopper as one observation: %d in all.\n",
 			n)
 	}
+	if !slices.ContainsFunc(e.Rounds.Rounds, func(r offpolicy.Round) bool { return r.Shopper != "" }) {
+		fmt.Fprintln(&b, "The log knows no shoppers: intervals assume independent decisions, and are too narrow if few return often.")
+	}
 	for _, l := range e.Rounds.Left {
 		fmt.Fprintf(&b, "Left out: %d decisions, which %s.\n", l.Decisions, l.Reason)
 	}

@@ -68,10 +68,14 @@ func TestVerdictOfTinyProbabilities(t *testing.T) {
 func TestVerdictNamesShoppers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	c := fatal.Or(setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)))(t)
-	for shoppers, said := range map[int]bool{20: true, 100: false, 1: false} {
+	for shoppers, said := range map[int]bool{20: true, 100: false, 1: false, 0: false} {
 		r := &inspect.Rounds{Placement: "home", Config: c}
 		for k := range 100 {
-			r.Rounds = append(r.Rounds, offpolicy.Round{Shopper: fmt.Sprint(k % shoppers), Items: []string{"a", "b"},
+			shopper := ""
+			if shoppers > 0 {
+				shopper = fmt.Sprint(k % shoppers)
+			}
+			r.Rounds = append(r.Rounds, offpolicy.Round{Shopper: shopper, Items: []string{"a", "b"},
 				Context: &vitrine.Context{Features: mat.NewDense(2, 1, []float64{rng.NormFloat64(), rng.NormFloat64()})},
 				Shown:   vitrine.Assortment{rng.IntN(2)}, Choice: vitrine.Choice(rng.IntN(2)),
 				SamplingLaw: offpolicy.EpsilonPages(1, 2, 1, vitrine.Assortment{0})})
@@ -81,6 +85,9 @@ func TestVerdictNamesShoppers(t *testing.T) {
 		const sentence = "Standard errors and the bootstrap treat all decisions of one shopper as one observation: 20 in all.\n"
 		if strings.Contains(text, sentence) != said || strings.Contains(data, `"shoppers": 20`) != said {
 			t.Errorf("%d shoppers: %s%s", shoppers, text, data)
+		}
+		if strings.Contains(text, "The log knows no shoppers: intervals assume independent decisions") != (shoppers == 0) {
+			t.Errorf("%d shoppers: %s", shoppers, text)
 		}
 		if strings.Contains(text, " ± ") == (shoppers == 1) || strings.Contains(text+data, "NaN") {
 			t.Errorf("%d shoppers: %s%s", shoppers, text, data)
