@@ -217,7 +217,9 @@ func (s *Server) logCall(c *call, rt *route, took time.Duration) {
 		slog.String("request_id", c.id), slog.String("method", rt.method), slog.String("route", rt.path),
 		slog.Int("status", c.w.status),
 		slog.Float64("seconds", took.Seconds()), slog.String("key", c.key.Name),
-		slog.String("remote", s.options.Proxies.caller(c.Request).String()),
+	}
+	if at := s.options.Proxies.caller(c.Request); at.IsValid() { // a follower logs the address of a call that it passes on
+		attributes = append(attributes, slog.String("remote", at.String()))
 	}
 	attributes = append(attributes, c.traceAttributes()...)
 	if c.problem != nil {
