@@ -75,6 +75,7 @@ type Extent struct {
 	First, Last uint64
 	Bytes       uint64
 	Epoch       uint64 // the writer's epoch; 0 in a store without epochs
+	Missing     int    // replicas of the store that are down or behind
 }
 
 // Bounded is a store that knows its extent.

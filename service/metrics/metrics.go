@@ -237,6 +237,8 @@ var ofProcess = []struct {
 		func(s *scraped) float64 { return float64(s.extent.Last + 1 - s.extent.First) }},
 	{about("log_bytes", "Bytes of the log."), prometheus.GaugeValue, (*scraped).hasLog,
 		func(s *scraped) float64 { return float64(s.extent.Bytes) }},
+	{about("log_replicas_missing", "Replicas of the log that are down or behind, for a log on NATS servers."),
+		prometheus.GaugeValue, (*scraped).hasLog, func(s *scraped) float64 { return float64(s.extent.Missing) }},
 	{about("log_epoch", "Epoch of the writer of a log on NATS servers, which grows with every start of a service "+
 		"on the log."), prometheus.GaugeValue, func(s *scraped) bool { return s.hasLog() && s.extent.Epoch > 0 },
 		func(s *scraped) float64 { return float64(s.extent.Epoch) }},

@@ -84,6 +84,12 @@ const (
 	duplicateInProcess  = 10158
 )
 
+// Error codes of a server whose storage is full.
+const (
+	noRoom    = 10023
+	noStorage = 10047
+)
+
 var answeredLater = []jetstream.ErrorCode{noPeers, clusterNotAvailable, clusterNotLeader, duplicateInProcess}
 
 // isUnanswered reports whether repeating the request may help.
@@ -114,7 +120,22 @@ func (s *Store) info(ctx context.Context) (jetstream.StreamState, error) {
 		return jetstream.StreamState{}, err
 	}
 	s.memory.removed(info.State.FirstSeq)
+	s.absent.Store(missing(info))
 	return info.State, nil
+}
+
+// missing returns how many of a stream's replicas are down or behind.
+func missing(info *jetstream.StreamInfo) int64 {
+	if info.Cluster == nil {
+		return 0
+	}
+	n := info.Config.Replicas - 1
+	for _, p := range info.Cluster.Replicas {
+		if p.Current && !p.Offline {
+			n--
+		}
+	}
+	return int64(max(n, 0))
 }
 
 func (s *Store) get(ctx context.Context, sequence uint64) (*jetstream.RawStreamMsg, error) {

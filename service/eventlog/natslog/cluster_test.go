@@ -1,6 +1,7 @@
 package natslog_test
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -10,9 +11,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"vitrine/internal/fatal"
 	"vitrine/internal/freeport"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -164,4 +167,29 @@ func TestOpenDuringElection(t *testing.T) {
 	s = connect(t, o)
 	fill(t, s, 4, 4)
 	logtest.Want(t, s, 1, numbered(1, 4)...)
+}
+
+// A log knows that one of its replicas is away, and that it is back.
+func TestReplicaIsMissing(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	s := connect(t, natslog.Options{URL: c.url(), Replicas: 3})
+	fill(t, s, 1, 3)
+	has := func(missing int) func() bool {
+		return func() bool { x, err := s.Extent(t.Context()); return err == nil && x.Missing == missing }
+	}
+	until(t, "all replicas are there", has(0))
+	other := (c.leader() + 1) % 3
+	c.stop(other)
+	until(t, "one replica is missing", has(1))
+	c.start(other)
+	until(t, "all replicas are there again", has(0))
+}
+
+// An operator learns which storage is full.
+func TestStorageIsFull(t *testing.T) {
+	err := natslog.Refused(&jetstream.APIError{Code: 503, ErrorCode: 10023, Description: "insufficient resources"})
+	if !errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "disk or their max_file_store is full") {
+		t.Error(err)
+	}
 }

@@ -59,6 +59,9 @@ func Ask(ctx context.Context, patience time.Duration, request func(context.Conte
 // Reopens adds ErrReopen to an error that means that a server does not answer.
 var Reopens = reopens
 
+// Refused adds ErrReopen to the error of a server that rejects a write.
+var Refused = refused
+
 // IsUnanswered reports whether a request is sent again after this error.
 func IsUnanswered(err error) bool { return isUnanswered(err) }
 

@@ -59,6 +59,7 @@ type Store struct {
 	js       jetstream.JetStream
 	stream   jetstream.Stream
 	replicas int                    // for the stream
+	absent   atomic.Int64           // of the stream's replicas, as last seen
 	lease    *lease                 // nil if the log is open for reading
 	holder   atomic.Pointer[Holder] // the lease's holder, as last seen
 

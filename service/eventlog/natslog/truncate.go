@@ -22,7 +22,8 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 		return eventlog.Extent{}, s.explain(ctx, s.options.Start.Sequence+1, err)
 	}
 	end := s.acknowledged()
-	x := eventlog.Extent{First: end.Sequence + 1, Last: end.Sequence, Bytes: state.Bytes, Epoch: end.epoch}
+	x := eventlog.Extent{First: end.Sequence + 1, Last: end.Sequence, Bytes: state.Bytes, Epoch: end.epoch,
+		Missing: int(s.absent.Load())}
 	if state.Msgs > 0 {
 		x.First = f.First
 	}

@@ -153,7 +153,11 @@ func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream
 
 // refused adds ErrReopen to the error of a server that rejects a write, for instance because its disk is full.
 func refused(err error) error {
-	if isRefusal(err) {
+	answer, is := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case is && (answer.ErrorCode == noRoom || answer.ErrorCode == noStorage):
+		return fmt.Errorf("%w: the servers' disk or their max_file_store is full: %w", eventlog.ErrReopen, err)
+	case is:
 		return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 	}
 	return err
