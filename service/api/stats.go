@@ -212,8 +212,11 @@ func NewGain(over string, decisions uint64, perDecision Interval) Gain {
 // Amount writes a revenue with three significant digits, and its currency unless that is "".
 func Amount(v float64, currency string) string {
 	text := strconv.FormatFloat(v, 'g', 3, 64)
-	if math.Abs(v) >= 1000 {
+	switch size := math.Abs(v); {
+	case size >= 1000:
 		text = strconv.FormatFloat(v, 'f', 0, 64)
+	case currency != "" && size >= 0.1 && size < 100: // as the desk writes money
+		text = strconv.FormatFloat(v, 'f', 2, 64)
 	}
 	return strings.TrimSpace(text + " " + currency)
 }

@@ -76,7 +76,7 @@ func (c *chart) draw() template.HTML {
 			y(0), y(0))
 	}
 	format := "2 Jan"
-	if last.Sub(first) < 48*time.Hour {
+	if last.Sub(first) < 72*time.Hour { // or two labels could be the same day
 		format = "2 Jan 15:04"
 	}
 	for k := range 4 {

@@ -217,22 +217,28 @@ func shows(v api.VariantReport) string {
 // quoted is a name in a reason.
 var quoted = regexp.MustCompile(`"([^"]*)"`)
 
+// minus is the sign of an amount in a reason.
+var minus = regexp.MustCompile(` -([0-9])`)
+
 // sentence writes a reason as a sentence.
 func sentence(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	reason = quoted.ReplaceAllString(reason, "“$1”") + "."
+	reason = minus.ReplaceAllString(quoted.ReplaceAllString(reason, "“$1”"), " −$1") + "."
 	first, size := utf8.DecodeRuneInString(reason)
 	return string(unicode.ToUpper(first)) + reason[size:]
 }
 
-// number writes four significant digits, with commas between thousands.
+// number writes four significant digits, at most two after the point from 0.1 on, with commas between thousands.
 func number(v float64) string {
 	if v == 0 {
 		return "0"
 	}
 	digits := max(0, 3-int(math.Floor(math.Log10(math.Abs(v)))))
+	if math.Abs(v) >= 0.1 {
+		digits = min(digits, 2)
+	}
 	text := strconv.FormatFloat(v, 'f', digits, 64)
 	whole, fraction, isFraction := strings.Cut(text, ".")
 	sign := ""

@@ -104,8 +104,8 @@ func TestPage(t *testing.T) {
 		`Summer <sale>`, `Experiment on the placement “home”, 1 June 2026 to 16 June 2026, 09:30 UTC, still running. 123,456 of 123,600 visits count.`,
 		`Ship “ours”. “ours” earns at least 0.021 more per visit than “shop”. The whole`,
 		`shopwhat the shop shows by itself45 %55,6005 % 1.11.04 to 1.17 –`,
-		`oursthe policy auto, the one of the placement45 %55,4005.596 % 1.251.18 to 1.32 +0.15+0.021 to +0.28`,
-		`the policy ts-mnl, which learns for this variant10 %12,4564.817 % 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
+		`oursthe policy auto, the one of the placement45 %55,4005.6 % 1.251.18 to 1.32 +0.15+0.021 to +0.28`,
+		`the policy ts-mnl, which learns for this variant10 %12,4564.82 % 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
 		`ours over a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on+0.2+0.004 to +0.4`,
 		`With “ours” in all 123,456 visits the shop would have earned +18,518 EUR against “shop”: from +2,593 to +34,568.`,
 		`A change is worth making if it gains 0.01 EUR per visit.`,
@@ -253,4 +253,24 @@ func TestNumbers(t *testing.T) {
 	}
 	expect.Equal(t, signed(2.5), "+2.5", "signed")
 	expect.Equal(t, count(1000), "1,000", "count")
+}
+
+// Amounts have two digits after the point, everywhere the same, and negative ones a true minus. No two labels of the
+// picture are the same day.
+func TestAmounts(t *testing.T) {
+	for v, want := range map[float64]string{3.6524: "3.65", -14.044: "−14.04", 0.0123: "0.0123", 1234.5: "1,234"} {
+		expect.Equal(t, number(v), want, fmt.Sprint(v))
+	}
+	for v, want := range map[float64]string{-5.336: "-5.34 EUR", 14.04: "14.04 EUR", 0.0213: "0.0213 EUR", 123.4: "123 EUR"} {
+		expect.Equal(t, api.Amount(v, "EUR"), want, fmt.Sprint(v))
+	}
+	expect.Equal(t, sentence("it earns between -5.34 EUR and 14.04 EUR"), "It earns between −5.34 EUR and 14.04 EUR.", "a reason")
+	r := example()
+	r.Points = r.Points[:22] // 63 hours
+	labels := regexp.MustCompile(`class="time"[^>]*>([^<]*)`).FindAllStringSubmatch(pageOf(t, r), 4)
+	for k := range labels[1:] {
+		if labels[k][1] == labels[k+1][1] {
+			t.Errorf("two labels are %s", labels[k][1])
+		}
+	}
 }
