@@ -74,3 +74,20 @@ func TestCurrencyChanges(t *testing.T) {
 	b.press("See what this does")
 	b.reads("No currency has the code ZZZ")
 }
+
+// A limit's form has the members that a placement may have, and its errors count from 1.
+func TestLimitForm(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 6, 0)
+	b := open(t, s.base)
+	b.careless = true // the service refuses the limit
+	b.visit("/placements/home/settings")
+	b.on(`[...document.querySelectorAll("main summary")].find((s) => s.innerText === "Advanced")`, "e.click()")
+	b.on(`[...document.querySelectorAll("main fieldset")].find((f) => f.querySelector("legend").innerText.startsWith("Limits")).querySelector(":scope > button")`, "e.click()")
+	b.wait(`document.querySelector("main fieldset[aria-label='limits 1']")`)
+	if labels := eval[[]string](b, `[...document.querySelectorAll("main fieldset[aria-label='limits 1'] label")].map((l) => l.innerText.trim())`); slices.Contains(labels, "items") || !slices.Contains(labels, "group") {
+		t.Errorf("the form of a limit has %q", labels)
+	}
+	b.press("See what this does")
+	b.wait(`document.querySelector("main .failure")?.textContent.startsWith("limits 1: must have one of")`)
+}

@@ -62,7 +62,7 @@ async function answered<T>(method: string, path: string, options: Options): Prom
       problem = { detail: text };
     }
     if (answer.status === 412) problem.detail = unmet(problem.detail ?? "");
-    problem.detail = problem.detail?.replace(/^\/[\w/]+(?=: )/, (field) => field.slice(1).replaceAll("/", ", ").replaceAll("_", " "));
+    problem.detail = problem.detail?.replace(/^\/[\w/]+(?=: )/, (field) => field.slice(1).replaceAll(/\/(\d+)/g, (_, at) => ` ${Number(at) + 1}`).replaceAll("/", ", ").replaceAll("_", " ")) // people count from 1;
     throw new Problem(answer.status, problem.title ?? answer.statusText, problem.detail ?? "", problem.type);
   }
   return { value: (text ? JSON.parse(text) : undefined) as T, tag: answer.headers.get("ETag") ?? "" };

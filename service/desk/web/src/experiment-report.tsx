@@ -175,7 +175,7 @@ function Variants(props: { of: ExperimentReport; currency: string | undefined })
         { title: "Bought something", cell: (v) => (v.totals.rounds === 0 ? "–" : percent(v.totals.purchases / v.totals.rounds)), wide: true },
         { title: "Revenue per visit", cell: (v) => <Amount of={v.totals.rounds === 0 ? undefined : v.mean} write={paid} /> },
         { title: `More than ${r.control}`, cell: (v) => <Amount of={v.difference} write={(x) => money(x, currency, true)} /> },
-        ...(r.variants.some((v) => v.late_revenue !== 0) ? [{ title: "Came too late to count", cell: (v: Variant) => paid(v.late_revenue), wide: true }] : []),
+        ...(r.variants.some((v) => v.late_revenue !== 0) ? [{ title: "Late sales and returns, not counted", cell: (v: Variant) => paid(v.late_revenue), wide: true }] : []),
       ]}
     />
   );

@@ -110,7 +110,7 @@ export function Why(props: { of: Explanation; answer?: Answer; currency?: string
           rows={x.items}
           empty="Nothing is shown."
           columns={[
-            { title: "Item", text: true, cell: (i) => <Item of={product(i.id)} currency={currency}>{i.slot || props.taken?.includes(i.id) ? <>{i.slot ? `in ${i.slot} ` : null}{props.taken?.includes(i.id) ? <b class="good">bought</b> : null}</> : null}</Item> },
+            { title: "Item", text: true, cell: (i) => <><Item of={product(i.id)} currency={currency}>{i.slot || props.taken?.includes(i.id) ? <>{i.slot ? `in ${i.slot} ` : null}{props.taken?.includes(i.id) ? <b class="good">bought</b> : null}</> : null}</Item><small class="narrow-only quiet">Earns {price(i.revenue, currency)} if bought</small></> },
             { title: "Chance to be bought", cell: (i) => points(i.choice_probability) },
             { title: "Earns if bought", cell: (i) => price(i.revenue, currency), wide: true },
             { title: "Reasons", plain: true, cell: (i) => (i.contributions ? <button type="button" aria-pressed={i === about} onClick={() => choose(i.id)}>Why?<span class="hidden"> {product(i.id).title}</span></button> : null) },

@@ -177,7 +177,7 @@ function Rows(props: Editor & { name: string; help: string | undefined }) {
   while (keys.current.length < rows.length) keys.current.push(made.current++);
   const set = (i: number, row: any) => change(rows.map((r, k) => (k === i ? row : r)));
   const needed = item.required ?? [];
-  const names = [...needed, ...Object.keys(item.properties ?? {}).filter((n) => !needed.includes(n))];
+  const names = [...needed, ...Object.keys(item.properties ?? {}).filter((n) => !needed.includes(n) && !item.properties![n]!.description?.endsWith("in a request only"))];
   const most = props.name === "features" ? usual : names;
   return (
     <fieldset>

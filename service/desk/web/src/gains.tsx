@@ -69,6 +69,7 @@ function EarnedOver(props: { gain: Gain; of: Entry }) {
       {share}between {money(low, p.currency)} and {money(high, p.currency)}{g.variant ? `, if all ${plural(g.decisions, "visit")} saw it` : ""}
       {tone ? "" : ended ? ". That may be chance" : `. Too early to tell${wait}`}
       {g.since ? `. Since ${moment(g.since)}` : ""}
+      . Without returns and sales reported after {duration(p.series.attribution_window_seconds)}
       {g.randomized ? "" : ". Both were not always shown at the same time, and that counts too"}
     </Figure>
   );

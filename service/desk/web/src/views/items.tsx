@@ -141,7 +141,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
       <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${plural(state.count, "item")}${props.query["sort"] === "earned" ? ". Those with few sales come later, until they have proved themselves." : ""}${state.complete === false ? " Only the items shown most keep their counts: an item that lost its count and came back counts from then on." : ""}`}</p>
       <div class="rows" ref={box} tabIndex={0} role="table" aria-label="Items" aria-rowcount={state.count === undefined ? -1 : state.count + 1} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
         <div class="row-of-items heading" role="row" aria-rowindex={1}>
-          {["Item", "Times shown", "Bought when shown", "Earned per page", "State", "Actions"].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{k < 5 ? t : <span class="hidden">{t}</span>}</span>)}
+          {["Item", "Times shown", "Bought when shown", "Earned per page", "State", "Actions"].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{k < 5 ? t : null}{k === 3 ? <small class="narrow-only">bought of shown</small> : null}{k < 5 ? null : <span class="hidden">{t}</span>}</span>)}
         </div>
         <div role="rowgroup" class="tall" style={{ height: `${tall}px` }}>
           {rows.map(({ i, of }) => (
@@ -163,7 +163,7 @@ function Row(props: { of: ShelfItem; complete: boolean; currency: string | undef
       <span role="cell"><Item of={p} currency={currency}>{p.title === p.id ? null : <bdi>{p.id}</bdi>}</Item></span>
       <span role="cell" class="wide-only number">{count(i.shown)}</span>
       <span role="cell" class="wide-only number">{percent(i.taken_share)}</span>
-      <span role="cell" class="number">{money(i.revenue_per_page, currency)}</span>
+      <span role="cell" class="number">{money(i.revenue_per_page, currency)}{i.shown > 0 ? <small class="narrow-only quiet">{percent(i.taken_share)} of {count(i.shown)}</small> : null}</span>
       <span role="cell" class={i.state !== "available" || i.pinned || i.shown === 0 ? "notable" : ""}>{stateOf(i, p.stock, props.complete)}</span>
       <span role="cell" class="actions">
         {!props.may ? null : i.pinned || i.state === "excluded"

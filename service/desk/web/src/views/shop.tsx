@@ -148,7 +148,7 @@ function Speed(props: { state: State; max: number }) {
     <Card title="Speed">
       <div class="speed">
         <label for="speed">Times real time, in which one shopper comes a second</label>
-        <input id="speed" type="range" min={0} max={stepOf(props.max)} value={step ?? stepOf(speed)} aria-valuetext={`${count(wanted)} times`}
+        <input id="speed" type="range" min={0} max={stepOf(props.max)} value={step ?? stepOf(speed)} aria-valuetext={plural(wanted, "time")}
           onInput={(e) => move(Number(e.currentTarget.value))} onChange={(e) => set(speedOf(Number(e.currentTarget.value)))} />
         <output for="speed">{count(wanted)}×</output>
         {speed === 0 ? <button type="button" onClick={() => set(50)}>Continue</button> : <button type="button" onClick={() => set(0)}>Pause</button>}

@@ -74,8 +74,8 @@ export default function Versions(props: { name: string }) {
                 <h3><time dateTime={v.time}>{moment(v.time)}</time> <small class="quiet">version {v.version}</small></h3>
                 <p>{v.note ? <bdi>{sentence(v.note)}</bdi> : "Kept automatically."}{v.other_learner ? " With other settings than today." : ""}</p>
                 <p class="quiet">
-                  {v.learned === undefined ? "" : `Had learned from ${plural(v.learned, "visit")}. `}
-                  {v.rounds_since === 0 ? "No visit has ended since." : `${plural(v.rounds_since, "visit")} since${v.mean_revenue_since === undefined ? "" : `, which earned ${money(v.mean_revenue_since, currency)} each`}.`}
+                  {v.learned === undefined ? "" : `It had learned from ${plural(v.learned, "visit")}. `}
+                  {v.rounds_since === 0 ? (v.other_learner ? "" : "No visit has ended since.") : `${plural(v.rounds_since, "visit")} since${v.mean_revenue_since === undefined ? "" : `, which earned ${money(v.mean_revenue_since, currency)} each`}.`}
                 </p>
                 {may ? <button type="button" id={`back-${v.version}`} aria-expanded={back?.to.version === v.version} onClick={() => void look(v)}>Go back to this…</button> : null}
                 {back?.to.version === v.version ? <Effect {...back} name={name} yes={() => void rollBack(back.to, back.tag)} no={() => { document.getElementById(`back-${v.version}`)!.focus(); setBack(undefined); }} /> : null}
