@@ -142,6 +142,10 @@ func Moment(text string) (int64, error) {
 			return n * unit, nil
 		}
 	} else if seconds, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(seconds) < math.MaxInt64/1e9 {
+		whole, fraction, _ := strings.Cut(text, ".")
+		if n, err := strconv.ParseInt(whole+(fraction + "000000000")[:9], 10, 64); err == nil {
+			return n, nil
+		}
 		return int64(seconds * 1e9), nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",

@@ -22,6 +22,11 @@ func TestTime(t *testing.T) {
 			t.Errorf("%s is %v, %v", text, time.Unix(0, at).UTC(), err)
 		}
 	}
+	for text, fraction := range map[string]int64{".25": 25e7, ".1": 1e8, ".0000000019": 1, ".999999999": 999999999} {
+		if at, err := cell.Time("time", api.Text("", "1767366245"+text)); err != nil || at != want.UnixNano()+fraction {
+			t.Errorf("%s is %v, %v", text, time.Unix(0, at).UTC(), err)
+		}
+	}
 	for _, text := range []string{"yesterday", "0001-01-01T00:00:00Z", "1e300"} {
 		expect.Refused(cell.Time("time", api.Text("", text)))(t, text, "is a time")
 	}
