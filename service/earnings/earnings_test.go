@@ -128,7 +128,7 @@ func TestItemsByHand(t *testing.T) {
 	if items.closed(sale(15, offer.ByPolicy, 0, many...), 100); len(items.Places) != maxPlaces {
 		t.Errorf("%d places, want %d", len(items.Places), maxPlaces)
 	}
-	for memory, want := range map[int]int{0: 16, 64 << 20: 1000, 64 * 700 * 20: 20} {
+	for memory, want := range map[int]int{0: 16, 64 << 20: 5991, 1 << 30: 10_000, 16 * 700 * 20: 20} {
 		expect.Equal(t, MaxItems(memory), want, memory, "bytes have room for n items")
 	}
 }

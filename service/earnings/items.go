@@ -36,9 +36,10 @@ const (
 	// ItemBytes is the memory of two items, because up to twice as many items as counted may wait to be dropped.
 	ItemBytes = 700
 
-	maxSold   = 1000 // items
+	maxSold   = 10_000 // items
+	maxTop    = 1000   // items of Top
 	minSold   = 16
-	soldShare = 64 // fraction of the placement's memory
+	soldShare = 16 // fraction of the placement's memory
 	maxPlaces = 50
 )
 
@@ -96,7 +97,7 @@ func (t *Items) Counted() []string {
 // Top returns the items shown most, and their counts.
 func (t *Items) Top() (ids []string, sold []Sold) {
 	ids = t.Counted()
-	ids = ids[:min(len(ids), maxSold)]
+	ids = ids[:min(len(ids), maxTop)]
 	for _, id := range ids {
 		sold = append(sold, *t.sold[id])
 	}

@@ -242,7 +242,7 @@ func revenueIn(r *api.Request, id string) float64 {
 func TestInsightManyItems(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
-	put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`,"policy":{"name":"uniform"},"memory_bytes":8000000}`)
+	put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`,"policy":{"name":"uniform"},"memory_bytes":2000000}`)
 	long := strings.Repeat("ü", 90)
 	const n = 1500
 	for round := range n {
@@ -268,7 +268,7 @@ func TestInsightManyItems(t *testing.T) {
 	if x.Items[0].ID != "always" || x.Items[0].Shown != n || x.Items[0].Revenue != n || shown != all || taken != n {
 		t.Errorf("%d of %d showings, %d takings; the first is %+v", shown, all, taken, x.Items[0])
 	}
-	if most := 2 * 8000000 / 64 / 700; len(x.Items) > most || x.Dropped+uint64(len(x.Items)) < all-n {
+	if most := 2 * 2000000 / 16 / 700; len(x.Items) > most || x.Dropped+uint64(len(x.Items)) < all-n {
 		t.Errorf("%d items and %d dropped, at most %d have counts", len(x.Items), x.Dropped, most)
 	}
 	if x.Effects != nil || x.Items[0].Utility != nil {
