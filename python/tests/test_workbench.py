@@ -69,6 +69,8 @@ def test_evaluate(data: Any) -> None:
     assert type(result.frame) is type(data)
     assert list(result.frame["policy"]) == ["best", "fitted", "fitted"]
     assert "nothing checks its model" in repr(result)
+    with pytest.raises(vitrine.CommandError, match="cannot be imported as it is"):
+        vitrine.evaluate(data.head(0), {"show": "best"})
     sizes = vitrine.evaluate(data, {"show": "revenue", "size": 1}, {"show": "revenue"}, resamples=20)
     assert set(sizes.frame["policy"]) == {"revenue-1", "revenue-2"}
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vitrine.attempts import plain
-from vitrine.command import finished
+from vitrine.command import CommandError, finished
 
 Frame = TypeVar("Frame")
 Source = Any  # a frame, or the path of a table
@@ -92,7 +92,9 @@ def evaluate(log: Source, *policies: Mapping[str, Any], mapping: Spec | None = N
         if not isinstance(log, (str, Path)):
             table = _table(log, to)
             start = [f"--mapping={_toml_file(mapping, to / 'given.toml')}"] if mapping else []
-            finished("assess", table, f"--out={to}", "--decisions=30", *start)
+            assessment = finished("assess", table, f"--out={to}", "--decisions=30", *start).stdout
+            if not (to / "mapping.toml").exists():
+                raise CommandError(assessment.strip())
             finished("import", table, "--placement=home", f"--to={to / 'data'}", f"--create={to / 'placement.json'}", f"--mapping={to / 'mapping.toml'}")
             source = str(to / "data")
         else:
