@@ -12,6 +12,7 @@ export interface Gain {
   decisions: number;
   per_decision: Interval;
   total: Interval;
+  late_revenue?: number;
 }
 
 // overWords names what a placement is compared with.
@@ -60,16 +61,17 @@ function EarnedOver(props: { gain: Gain; of: Entry }) {
   const share = base > 0 ? `${number(g.per_decision.estimate / base, { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" })} · ` : "";
   const over = overWords(g.over, !!g.variant);
   const what = g.variant ? `What ${g.variant} earns over ${over}` : `Earned over ${over}`;
-  const tone = low > 0 ? "good" : high < 0 ? "bad" : "";
+  const late = g.late_revenue ?? 0;
+  const tone = low > 0 && low + late > 0 ? "good" : high < 0 ? "bad" : "";
   const ended = !!g.variant && !!p.experiment && phase(p.experiment) === "over"; // no more visits will come
   const more = g.decisions * (((high - low) / 2 / estimate) ** 2 - 1); // the interval becomes narrower with the square root, if both are still shown
   const wait = g.randomized && more > 0 && more < 100 * g.decisions ? `. About ${number(more, { maximumSignificantDigits: 1 })} more visits will, if it goes on like this` : "";
   return (
     <Figure name={what} value={money(estimate, p.currency, true)} tone={tone}>
       {share}between {money(low, p.currency)} and {money(high, p.currency)}{g.variant ? `, if all ${plural(g.decisions, "visit")} saw it` : ""}
-      {tone ? "" : ended ? ". That may be chance" : `. Too early to tell${wait}`}
+      {tone || low > 0 ? "" : ended ? ". That may be chance" : `. Too early to tell${wait}`}
       {g.since ? `. Since ${moment(g.since)}` : ""}
-      . Without returns and sales reported after {duration(p.series.attribution_window_seconds)}
+      . {late ? `Returns and sales that came too late would add ${money(late, p.currency, true)}` : `Without returns and sales reported after ${duration(p.series.attribution_window_seconds)}`}
       {g.randomized ? "" : ". Both were not always shown at the same time, and that counts too"}
     </Figure>
   );
