@@ -202,6 +202,7 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	how.Reset, how.Relearn = false, false
 	e.mu.RLock()
 	err = e.state.Preview(&v, name, c, how)
+	warnings := e.endedHoldout(name, c)
 	e.mu.RUnlock()
 	if err != nil {
 		return v, err
@@ -215,6 +216,20 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	e.state.Budget.Charge(-r.Held - r.Spare)
 	v.Placement = c.Answer()
 	limits, err := e.limitWarnings(ctx, name, c)
-	v.Placement.Warnings = append(v.Placement.Warnings, limits...)
+	v.Placement.Warnings = append(append(v.Placement.Warnings, warnings...), limits...)
 	return v, err
+}
+
+// endedHoldout warns of a change that ends a hold-out's comparison, which no undo brings back.
+func (e *Engine) endedHoldout(name string, c *setup.Config) []string {
+	p := e.state.Placements[name]
+	if p == nil || p.Holdout == nil || !p.Config.EndsHoldout(c) {
+		return nil
+	}
+	g, ok := p.Holdout.Gain()
+	if !ok {
+		return nil
+	}
+	return []string{fmt.Sprintf("the comparison with shoppers held out since %s ends, with %d decisions: undoing this "+
+		"change begins another one", g.Since.Format("2006-01-02 15:04 UTC"), g.Decisions)}
 }

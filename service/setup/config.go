@@ -187,6 +187,12 @@ func Canonical(v any) []byte {
 	return text
 }
 
+// EndsHoldout reports whether the comparison with the shoppers who are held out ends if next follows c: the share
+// becomes 0, decisions count after another time, or shoppers are known by other names.
+func (c *Config) EndsHoldout(next *Config) bool {
+	return next.Holdout == 0 || c.Window() != next.Window() || (c.ShopperHistory == nil) != (next.ShopperHistory == nil)
+}
+
 // Window returns the attribution window.
 func (c *Config) Window() time.Duration { return c.window }
 

@@ -52,8 +52,7 @@ func (p *Placement) holdOut(sequence uint64, time int64) {
 	switch {
 	case c.Holdout == 0:
 		p.Holdout = nil
-	case p.Holdout == nil, before.Window() != c.Window(),
-		(before.ShopperHistory == nil) != (c.ShopperHistory == nil): // cohorts have other lengths, or shoppers other names
+	case p.Holdout == nil, before.EndsHoldout(c):
 		p.Holdout = abtest.NewHoldout(c.Holdout, sequence, time, p.Earnings.Guard.Watch.Cohort())
 	default:
 		p.Holdout.Divide(abtest.HoldoutDesign(c.Holdout), sequence, time)
