@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ type itemsPushCmd struct {
 	Mapping   string `placeholder:"FILE" help:"TOML that says which column is what. If no mapping names a column, columns have the names of fields and features; others are attributes."`
 	Patch     bool   `help:"Change only the fields that the file has, of items that are there."`
 	Replace   bool   `help:"Delete the items that the file does not have."`
-	MayDelete int    `placeholder:"N" help:"Number of items that --replace may delete. The default is a fifth of the catalogue, or 10 items if that is more."`
+	MayDelete int    `placeholder:"N" default:"-1" help:"Number of items that --replace may delete. The default is a fifth of the catalogue, or 10 items if that is more."`
 }
 
 func (itemsPushCmd) Help() string {
@@ -195,7 +194,7 @@ func (c itemsPushCmd) others(ctx context.Context, service *client.Client, ids ma
 	switch n := len(others); {
 	case err != nil:
 		err = fmt.Errorf("the items to delete are not known, so no item was sent: %w", err)
-	case n > cmp.Or(c.MayDelete, max(all/5, 10)):
+	case n > c.MayDelete && (c.MayDelete >= 0 || n > max(all/5, 10)):
 		err = hint.New(fmt.Errorf("%s lacks %d of the catalogue's %s, which --replace would delete: no item was sent",
 			c.File, n, hint.Count(all, "item")), fmt.Sprintf("is the file complete? If so, add --may-delete %d", n))
 	}

@@ -162,6 +162,10 @@ func TestReplaceByACutFile(t *testing.T) {
 	if _, said, code = s.run("items", "push", cut, "--replace", "--may-delete", "599"); code == 0 {
 		t.Errorf("one more than allowed: %s", said)
 	}
+	if _, said, code = s.run("items", "push", s.file("one.csv", strings.Join(rows[:1200], "")), "--replace",
+		"--may-delete", "0"); code == 0 {
+		t.Errorf("no deletion is allowed: %s", said)
+	}
 	s.push("600 items in the file: 1 changed, 600 deleted", cut, "--replace", "--may-delete", "600")
 	s.push("120 deleted", s.file("fifth.csv", strings.Join(rows[:481], "")), "--replace")
 }

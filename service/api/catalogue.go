@@ -80,7 +80,7 @@ type ItemsChanged struct {
 	CatalogueEntry uint64   `json:"catalogue_entry" doc:"the last entry of the log that changed the catalogue"`
 	Items          int      `json:"items" doc:"the number of items in the catalogue"`
 	Changed        int      `json:"changed" doc:"the number of items that this request put, patched or deleted"`
-	Clipped        int      `json:"clipped,omitzero" doc:"the number of values beyond their features' bounds, among the items changed: is the unit right?"`
+	Clipped        int      `json:"clipped,omitzero" doc:"the number of values beyond their features' bounds, among the items changed: see whether their unit is right"`
 	Unknown        []string `json:"unknown,omitzero" doc:"ids that the catalogue does not have: of a patch or a deletion, the first 100"`
 }
 

@@ -206,8 +206,11 @@ func mergedPayload(payload, patch jsontext.Value) jsontext.Value {
 	var members, changes map[string]jsontext.Value
 	_ = json.Unmarshal(payload, &members)
 	_ = json.Unmarshal(patch, &changes)
-	if members == nil || changes == nil {
+	if changes == nil || members == nil && len(payload) > 0 {
 		return bytes.Clone(patch)
+	}
+	if members == nil {
+		members = map[string]jsontext.Value{}
 	}
 	before := maps.Clone(members)
 	for name, v := range changes {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/internal/expect"
@@ -139,6 +140,14 @@ func TestPatch(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		expect.Equal(t, r, record(t, read(want), s), patch, "is another item than", want)
+	}
+	for _, payload := range [][3]string{ // before, patch, after
+		{`{"t":1,"u":2}`, `{"u":null,"v":3}`, `{"t":1,"v":3}`}, {`[1]`, `{"u":2}`, `{"u":2}`}, {`{"t":1}`, `[2]`, `[2]`},
+		{``, `{"t":1,"u":null}`, `{"t":1}`},
+	} {
+		if got := string(mergedPayload(jsontext.Value(payload[0]), jsontext.Value(payload[1]))); got != payload[2] {
+			t.Errorf("%s patched with %s is %s, want %s", payload[0], payload[1], got, payload[2])
+		}
 	}
 	if _, ok, err := c.Patch(&api.CatalogueItem{ID: "b"}, ""); ok || err != nil {
 		t.Errorf("an unknown item is patched: %v", err)

@@ -70,15 +70,15 @@ func limitWarning(l api.Limit, inGroup []int, free, size int) string {
 	case limited == 0 && l.Group != "":
 		return fmt.Sprintf("no item of the catalogue is in the group %q", l.Group)
 	case limited == 0:
-		return fmt.Sprintf("no item of the catalogue has the attribute %q", l.By())
+		return fmt.Sprintf("no item of the catalogue has the attribute or feature %q", l.By())
 	case l.Min > limited:
 		return fmt.Sprintf("pages cannot show %d items of %q: the catalogue contains only %d", l.Min, l.By(), limited)
 	case l.Max != nil && room == 0:
 		return fmt.Sprintf("at most 0 items by %q leave every page empty, because all items of the catalogue are "+
 			"limited", l.By())
 	case l.Max != nil && room < min(size, limited+free):
-		return fmt.Sprintf("at most %d items by %q leave no page more than %d items of the present catalogue", *l.Max,
-			l.By(), room)
+		return fmt.Sprintf("pages can show only %d items of the present catalogue: at most %d for each value of %q", room,
+			*l.Max, l.By())
 	}
 	return ""
 }

@@ -99,11 +99,11 @@ func TestPreviewOfLimits(t *testing.T) {
 	}
 	items[0].Groups = []string{"new"}
 	putItems(t, e, "home", items)
-	warns(`{"attribute":"brnad","max":1}`, `no item of the catalogue has the attribute "brnad"`)
+	warns(`{"attribute":"brnad","max":1}`, `no item of the catalogue has the attribute or feature "brnad"`)
 	warns(`{"group":"newarrivals","min":2}`, `no item of the catalogue is in the group "newarrivals"`)
 	warns(`{"group":"new","min":2}`, `pages cannot show 2 items of "new": the catalogue contains only 1`)
 	warns(`{"attribute":"brand","max":0}`, "leave every page empty")
-	warns(`{"attribute":"brand","max":1}`, "leave no page more than 2 items")
+	warns(`{"attribute":"brand","max":1}`, "pages can show only 2 items")
 	warns(`{"attribute":"brand","max":2}`, "")
 	warns(`{"group":"new","max":0}`, "")
 }

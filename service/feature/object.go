@@ -72,7 +72,7 @@ func (o *objectReader) value(h uint64, depth int, named bool) error {
 		if err != nil {
 			return fmt.Errorf("%s: out of range", api.Abbreviate(token.String(), 40))
 		}
-		o.add(h, math.Asinh(v)/2)
+		o.add(h, min(max(math.Asinh(v)/2, -8), 8))
 	case 'n':
 		o.nulls++
 	default:

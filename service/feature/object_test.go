@@ -52,7 +52,7 @@ func TestObject(t *testing.T) {
 		{`{"price":1000,"brand":"acme","size":null}`,
 			map[string]float64{"price": math.Asinh(1000) / 2, "brand=acme": 1}},
 		{`{"price":-0.01}`, map[string]float64{"price": math.Asinh(-0.01) / 2}},
-		{`{"price":1e308}`, map[string]float64{"price": math.Asinh(1e308) / 2}},
+		{`{"price":1e308}`, map[string]float64{"price": 8}},
 		{`{"sale":true,"new":false}`, map[string]float64{"sale=true": 1, "new=false": 1}},
 		{`[{"a":"x"},{"b":{"c":"y","d":{"e":3}}}]`, map[string]float64{"a=x": 1, "b.c=y": 1, "b.d.e": math.Asinh(3) / 2}},
 		{`{"tags":["x","y"],"size":[1,2]}`, map[string]float64{"tags=x": 1, "tags=y": 1, "size.0": math.Asinh(1) / 2,
@@ -129,7 +129,7 @@ func FuzzObject(f *testing.F) {
 			most = max(most, math.Abs(v))
 		}
 		again := make([]float64, 7)
-		if _, err := s.Rows(again, nil, items); err != nil || !cmp.Equal(x, again) || !(most <= math.Sqrt(1000)*math.Asinh(math.MaxFloat64)/2) {
+		if _, err := s.Rows(again, nil, items); err != nil || !cmp.Equal(x, again) || !(most <= 8*math.Sqrt(1000)) {
 			t.Fatalf("%s: %v, again %v, %v", text, x, again, err)
 		}
 	})

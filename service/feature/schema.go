@@ -26,9 +26,9 @@ import (
 //	cross               vec(x yᵀ), x and y the columns of two earlier features
 //
 // The name of a value inside an object is its path: the member names joined by dots. A string, true or false is v =
-// "name=value" with x = 1; a number is v = "name" with x = asinh(number) / 2; null is ignored. A list's elements take
-// the name of the list, except that a number at index k, from 0, is named "list.k". The objects in a list therefore
-// share their names.
+// "name=value" with x = 1; a number is v = "name" with x = asinh(number) / 2, within ±8; null is ignored. A list's
+// elements take the name of the list, except that a number at index k, from 0, is named "list.k". The objects in a list
+// therefore share their names.
 //
 // The hash is h = mix(FNV-1a(name, 0, v)) in 64 bits, with mix the finaliser of SplitMix64. The highest bit of h is the
 // sign: σ = −1 if it is set. The user's features are columns of every item's row. They separate users who buy from

@@ -197,7 +197,7 @@ func (l *list) learner(s *api.Stats) {
 	}
 	if s.Skipped > 0 && !s.Broken {
 		l.say(levelOf(s.SinceSkipped), "The learner skipped %s: %s.", hint.Count(int(s.Skipped), "round"),
-			cmp.Or(s.Problem, "they were in doubt during an alarm about missing sales"))
+			cmp.Or(s.Problem, "during an alarm about missing sales it was unknown whether they sold"))
 	}
 	if o := s.Outliers; o != nil {
 		l.say(levelOf(o.Since), "%d values of features were far beyond all others, the last one of %q, %d rounds ago. The "+

@@ -59,7 +59,7 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	for problem, why := range map[string]string{
-		"x": "x", "": "they were in doubt during an alarm about missing sales",
+		"x": "x", "": "during an alarm about missing sales it was unknown whether they sold",
 	} {
 		if got := health.Of(&api.Stats{Outcomes: 1, Skipped: 6, Problem: problem}, nil); len(got) != 1 ||
 			got[0].Text != "The learner skipped 6 rounds: "+why+"." {

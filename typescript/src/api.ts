@@ -728,7 +728,7 @@ export interface ItemsChanged {
   catalogue_entry: number;
   /** The number of items that this request put, patched or deleted. */
   changed: number;
-  /** The number of values beyond their features' bounds, among the items changed: is the unit right?. */
+  /** The number of values beyond their features' bounds, among the items changed: see whether their unit is right. */
   clipped?: number;
   /** The number of items in the catalogue. */
   items: number;

@@ -737,7 +737,7 @@ class ItemsChanged(TypedDict):
     changed: int
     """The number of items that this request put, patched or deleted."""
     clipped: NotRequired[int]
-    """The number of values beyond their features' bounds, among the items changed: is the unit right?."""
+    """The number of values beyond their features' bounds, among the items changed: see whether their unit is right."""
     items: int
     """The number of items in the catalogue."""
     unknown: NotRequired[list[str]]
