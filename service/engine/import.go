@@ -40,7 +40,7 @@ type Known struct {
 	time       int64
 	moved      bool   // whether the import may have moved time, to the time of the entry before
 	live       bool   // not imported
-	page, ends uint64 // hashes of the decision and its outcome
+	page, ends uint64 // hashes of the decision, without its features, which depend on the configuration, and its outcome
 }
 
 // hash returns a hash of values.
@@ -58,29 +58,31 @@ func knownAs(o *eventlog.Offered) Known {
 	if o.Mode != offer.ByImport { // its request asked for more than an import's does
 		return Known{live: true, page: hash(shown)}
 	}
-	return Known{page: hash(shown, o.Request, o.Propensity)}
+	return Known{page: hash(shown, o.Candidates, o.Propensity)}
 }
 
-// Is returns an error if an imported decision is not the known one.
+// Is returns an error if an imported decision is not the known one. A decision that the configuration no longer allows
+// counts as the known one.
 func (k Known) Is(name string, c *setup.Config, m *page.Imported) error {
 	d := page.NewDecider()
 	defer d.Release()
 	events, err := importedAs(d, name, c, m)
 	if err != nil {
-		return err
+		return nil
 	}
 	o := *events[0].Body.(*eventlog.Offered)
 	if k.live {
 		o.Mode = 0
 	}
 	end := events[1].Body.(*eventlog.Chosen)
+	const second = int64(time.Second) // a file may round times
 	var part string
 	switch other := knownAs(&o); {
 	case k.page != other.page:
-		part = "another page or request"
+		part = "another page"
 	case !k.live && k.ends != 0 && k.ends != hash(end.Choice, end.Basket):
 		part = "another outcome"
-	case m.Time > k.time, m.Time != 0 && m.Time != k.time && !k.moved:
+	case !k.live && (m.Time > k.time+second || m.Time != 0 && m.Time < k.time-second && !k.moved):
 		part = "the time " + time.Unix(0, k.time).UTC().Format(time.RFC3339Nano)
 	default:
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"vitrine"
@@ -123,6 +124,61 @@ func TestImportedLawsInAnyOrder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A known decision is recognized under a later configuration, too, and refused if it differs from the logged one. The
+// shop's own log may tell other times than live decisions.
+func TestKnownDecisions(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	const home = `{"max_size":%d,"features":[{"name":"x","kind":"number"}%s],"policy":{},"log_items":"%s"}`
+	put(t, e, "home", fmt.Sprintf(home, 2, "", "all"))
+	fatal.If(t, e.Import(t.Context(), "home", past("d", "sku0")))
+	shown := decide(t, e, "home", stock("live", 3), 5).IDs()
+	fatal.If(t, e.Outcome(t.Context(), "home", "live", "", 5))
+	known, _, err := engine.Recorded(t.Context(), store, "home")
+	fatal.If(t, err)
+	at := func(seconds float64) func(*page.Imported) {
+		return func(m *page.Imported) { m.Time += int64(seconds * 1e9) }
+	}
+	for _, config := range []string{
+		fmt.Sprintf(home, 2, "", "all"),
+		fmt.Sprintf(home, 2, `,{"name":"y","kind":"number","default":1}`, "shown"),
+	} {
+		put(t, e, "home", config)
+		c := fatal.Or(e.Config("home"))(t)
+		for name, k := range map[string]struct {
+			id     string
+			change func(*page.Imported)
+			want   string
+		}{
+			"equal":      {"d", at(0), ""},
+			"rounded":    {"d", at(0.9), ""},
+			"truncated":  {"d", at(-0.9), ""},
+			"later":      {"d", at(1.1), "the time"},
+			"earlier":    {"d", at(-1.1), "the time"},
+			"order":      {"d", func(m *page.Imported) { slices.Reverse(m.Shown) }, "another page"},
+			"propensity": {"d", func(m *page.Imported) { m.Propensity = 0.5 }, "another page"},
+			"candidates": {"d", func(m *page.Imported) { m.Request = stock("d", 4) }, "another page"},
+			"outcome":    {"d", func(m *page.Imported) { m.Choices = nil }, "another outcome"},
+			"live":       {"live", func(m *page.Imported) { m.Shown = shown }, ""},
+			"live time":  {"live", func(m *page.Imported) { m.Shown, m.Time = shown, 5e12 }, ""},
+			"live page":  {"live", func(m *page.Imported) { m.Shown = shown[:1] }, "another page"},
+		} {
+			m := past(k.id, "sku0")
+			if k.id == "live" {
+				m.Choices = nil
+			}
+			k.change(m)
+			if err := known[k.id].Is("home", c, m); (err == nil) != (k.want == "") ||
+				err != nil && !strings.Contains(err.Error(), "the log contains this decision with "+k.want) {
+				t.Errorf("%s: %v, want %q\n%s", name, err, k.want, config)
+			}
+		}
+	}
+	put(t, e, "home", fmt.Sprintf(home, 1, "", "all"))
+	c := fatal.Or(e.Config("home"))(t)
+	expect.Error(t, known["d"].Is("home", c, past("d", "sku0")), nil, "a page of two, and now pages show one")
 }
 
 func TestBadImports(t *testing.T) {
