@@ -139,6 +139,12 @@ func TestVW(t *testing.T) {
 		}
 		expect.Equal(t, got, want, name)
 	}
+	// An empty tag is no id: the decision's text makes it.
+	got, _, err := read(t, "log", `{"_tag":"","_label":"1:0:0.4"}`+"\n"+`{"_tag":"","_label":"2:0:0.4"}`,
+		&importer.Mapping{Format: "vwjson", Actions: 2})
+	if err != nil || strings.HasPrefix(got[1].Request.Decision, got[0].Request.Decision) {
+		t.Errorf("%+v, %v", got, err)
+	}
 	// Actions without lines, and slots.
 	got, r, err := read(t, "log", "1:-1:0.4 | age:3\n3:0:0.2 x| age:4 b\n| age:5\n",
 		&importer.Mapping{Format: "vw", Actions: 3})

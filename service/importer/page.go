@@ -158,7 +158,8 @@ func (s *source) pages(begin func(header []string) (key string, err error), each
 			if err := end(); err != nil {
 				return err
 			}
-			if open = newPage(id, r.place); key == "" {
+			open = newPage(id, r.place)
+			if key == "" {
 				open.text = r.fields.text()
 			}
 		}

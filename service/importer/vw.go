@@ -24,11 +24,11 @@ func readVW(s *source) error {
 	place, last := "", "" // how errors call the decision, and the place of the last line
 	end := func() (err error) {
 		if open != nil {
-			f := open
-			if open = nil; f.id != place {
-				f.text = nil
+			if open.id != place {
+				open.text = nil
 			}
-			err = s.label(f, &label)
+			err = s.label(open, &label)
+			open = nil
 		}
 		return err
 	}
@@ -290,7 +290,7 @@ func readVWJSON(s *source) error {
 			return err
 		}
 		if tag, ok := valueOf(members, "_tag"); ok {
-			if json.Unmarshal(tag, &f.id) == nil {
+			if json.Unmarshal(tag, &f.id) == nil && f.id != "" {
 				f.text = nil
 			}
 		}
