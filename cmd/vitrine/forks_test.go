@@ -68,8 +68,8 @@ func TestForeignSnapshots(t *testing.T) {
 	tradeOn(t, long, "long", 60)
 
 	for _, c := range []struct{ name, data, want string }{
-		{"another log", other, "it is of another log"},
-		{"another log that is longer", long, "it is of another log"},
+		{"another log", other, "belongs to another log"},
+		{"another log that is longer", long, "belongs to another log"},
 		{"a fork", fork, "of a copy of"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -79,11 +79,19 @@ func TestLogCopy(t *testing.T) {
 	fatal.If(t, os.WriteFile(onServers, fmt.Appendf(nil, "data = %q\n[log]\nurl = %q\nstream = \"half\"\n",
 		filepath.Join(root, "of-half"), url), 0o600))
 	const unfinished = "an unfinished copy: finish it with vitrine log copy FROM TO"
-	for _, args := range [][]string{{"serve", "--data", back}, {"check", back}, {"log", "copy", back, url},
-		{"serve", "--config", onServers}, {"replay", onServers}} {
+	for _, args := range [][]string{{"serve", "--data", back}, {"serve", "--config", onServers}} {
 		if output, code := command(t, args...); code != 1 || !strings.Contains(output, unfinished) {
 			t.Errorf("%s: exit status %d\n%s", args, code, output)
 		}
+	}
+	// If the source is lost, the entries are still there.
+	restored := filepath.Join(root, "restored")
+	copies(0, "both logs end at entry 9", back, restored)
+	if output, _ := command(t, "check", back); !strings.Contains(output, "5 entries, 5 to 9") {
+		t.Error(output)
+	}
+	if output, code := command(t, "replay", onServers); code != 0 {
+		t.Errorf("exit status %d\n%s", code, output)
 	}
 	copies(0, "both logs end at entry 25", data, onServers)
 	if output, code := command(t, "check", onServers); code != 0 {

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Copied is a log that can be marked as an unfinished copy. Opening it then fails with ErrUnfinished, except for a copy.
+// Copied is a log that can be marked as an unfinished copy. Opening it for writing then fails with ErrUnfinished,
+// except for a copy.
 type Copied interface {
 	MarkCopy(ctx context.Context, unfinished bool) error
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // ErrForeign is returned for a snapshot from another log, or from a copy of this one that has since diverged.
-var ErrForeign = errors.New("eventlog: it is of another log")
+var ErrForeign = errors.New("eventlog: the log or snapshot belongs to another log")
 
 // Locate returns the log's own position at the entry of a state. Every log contains the zero Position of a state
 // without entries. If the state names another log, or if the entries up to it differ, the error is ErrForeign.

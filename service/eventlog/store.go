@@ -147,9 +147,9 @@ var (
 	ErrHeld = errors.New("eventlog: another process is reading the log")
 	// ErrReadOnly is returned for an append to a log opened for reading.
 	ErrReadOnly = errors.New("eventlog: the log is open for reading only")
-	// ErrUnfinished is returned on opening a copy of a log that lacks entries.
+	// ErrUnfinished is returned on opening a copy that lacks entries for writing.
 	ErrUnfinished = errors.New("eventlog: the log is an unfinished copy: finish it with vitrine log copy FROM TO, or " +
-		"remove the copy")
+		"copy its entries to a new place, or remove the copy")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("eventlog: the log is closed")
 )

@@ -79,60 +79,68 @@ func copyInto(ctx context.Context, to, from eventlog.Log, progress func(string, 
 	return at, explain(err)
 }
 
-func copyEntries(ctx context.Context, dir string, from eventlog.Log,
-	progress func(string, int, int)) (at eventlog.Position, err error) {
+// copyEntries copies a log to a directory, and calls finish, which may copy more. Only if finish returns 0 is the copy
+// complete, and a service may start on it.
+func copyEntries(ctx context.Context, dir string, from eventlog.Log, progress func(string, int, int),
+	finish func(at eventlog.Position) (next uint64, err error)) (at eventlog.Position, next uint64, err error) {
 	begin, err := start(ctx, from)
 	if err != nil {
-		return at, err
+		return at, 0, err
 	}
 	to, err := filelog.Open(ctx, filelog.Options{Dir: dir, Start: begin, Copies: true})
 	if err != nil {
-		return at, err
+		return at, 0, err
 	}
 	at, err = copyInto(ctx, to, from, progress)
 	if err == nil { // a service would take the keys for lost
 		err = host.BeginShoppers(filepath.Dir(dir))
 	}
 	if err == nil {
+		next, err = finish(at)
+	}
+	if err == nil && next == 0 {
 		err = to.MarkCopy(ctx, false)
 	}
-	return at, errors.Join(err, to.Close())
+	return at, next, errors.Join(err, to.Close())
 }
 
 // copyToDir copies the log and its snapshots to a data directory, as copyUpTo does.
-func (r *Log) copyToDir(ctx context.Context, data string,
-	target uint64) (at eventlog.Position, next uint64, err error) {
-	if at, err = copyEntries(ctx, filepath.Join(data, host.LogDir), r.Log, r.options.Progress); err != nil {
-		return at, 0, err
-	}
+func (r *Log) copyToDir(ctx context.Context, data string, target uint64) (eventlog.Position, uint64, error) {
+	return copyEntries(ctx, filepath.Join(data, host.LogDir), r.Log, r.options.Progress,
+		func(at eventlog.Position) (uint64, error) { return r.copySnapshots(ctx, data, at, target) })
+}
+
+// copySnapshots copies the snapshots to a data directory with the entries up to at. It returns the entry that the next
+// round must reach, or 0.
+func (r *Log) copySnapshots(ctx context.Context, data string, at eventlog.Position, target uint64) (uint64, error) {
 	if shared, ok := r.Log.(*natslog.Store); ok {
 		newest, read, err := shared.LastSnapshot(ctx)
 		if errors.Is(err, natslog.ErrNoSnapshot) {
-			return at, 0, nil
+			return 0, nil
 		}
 		if err != nil {
-			return at, 0, err
+			return 0, err
 		}
 		if newest.Sequence > at.Sequence && at.Sequence >= target {
-			return at, newest.Sequence, nil
+			return newest.Sequence, nil
 		}
 		_, err = eventlog.Locate(ctx, shared, newest)
 		switch {
 		case errors.Is(err, eventlog.ErrForeign) || errors.Is(err, eventlog.ErrBeyond):
 			r.warn(fmt.Sprintf("the snapshot of entry %d on the servers is left out: %v", newest.Sequence, err))
-			return at, 0, nil
+			return 0, nil
 		case err != nil && !errors.Is(err, eventlog.ErrRemoved): // a running service may have removed the entry
-			return at, 0, err
+			return 0, err
 		}
-		return at, 0, replace.PrivateStream(filepath.Join(data, host.SnapshotFile),
+		return 0, replace.PrivateStream(filepath.Join(data, host.SnapshotFile),
 			func(w io.Writer) error { return read(ctx, w) })
 	}
 	for _, s := range r.snapshots {
 		if err := s.writeTo(data); err != nil {
-			return at, 0, err
+			return 0, err
 		}
 	}
-	return at, 0, nil
+	return 0, nil
 }
 
 // copyToServers copies the log and its last snapshot to NATS servers.
@@ -227,6 +235,7 @@ func Backup(ctx context.Context, data, to string, progress func(what string, don
 	if from.Damage() != nil {
 		return from.Damage()
 	}
-	_, err = copyEntries(ctx, filepath.Join(to, host.LogDir), from, progress)
+	_, _, err = copyEntries(ctx, filepath.Join(to, host.LogDir), from, progress,
+		func(eventlog.Position) (uint64, error) { return 0, nil })
 	return explain(err)
 }

@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -285,12 +286,33 @@ func TestCopyLeavesOutTheSnapshotOfAnotherLog(t *testing.T) {
 				}
 			}}, data))(t)
 		expect.Equal(t, at.Sequence, 1, "the copy ends at entry n")
-		if len(warnings) != 1 || !strings.Contains(warnings[0], "of another log") {
+		if len(warnings) != 1 || !strings.Contains(warnings[0], "belongs to another log") {
 			t.Errorf("a snapshot of entry %d: %q", last, warnings)
 		}
 		if _, err := os.Stat(filepath.Join(data, host.SnapshotFile)); !os.IsNotExist(err) {
 			t.Errorf("the snapshot of entry %d was copied: %v", last, err)
 		}
 		cancel()
+	}
+}
+
+// A copy counts as unfinished until its snapshot is there, too.
+func TestCopyIsUnfinishedWithoutItsSnapshot(t *testing.T) {
+	ctx, url, data := t.Context(), natstest.URL(t), t.TempDir()
+	log := fatal.Or(natslog.Open(ctx, natslog.Options{URL: url}))(t)
+	fatal.Or(log.Append(ctx, []byte("one")))(t)
+	fatal.If(t, log.PutSnapshot(ctx, fatal.Or(log.Position(ctx, 1))(t), strings.NewReader("a state")))
+	fatal.If(t, log.Close())
+	inTheWay := filepath.Join(data, host.SnapshotFile)
+	fatal.If(t, os.MkdirAll(filepath.Join(inTheWay, "x"), 0o700))
+	for _, unfinished := range []bool{true, false} {
+		_, err := inspect.Copy(ctx, inspect.Options{Log: url}, data)
+		expect.Equal(t, err != nil, unfinished, "the copy fails")
+		to, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)})
+		expect.Equal(t, errors.Is(err, eventlog.ErrUnfinished), unfinished, "the copy is unfinished")
+		if err == nil {
+			fatal.If(t, to.Close())
+		}
+		fatal.If(t, os.RemoveAll(inTheWay))
 	}
 }

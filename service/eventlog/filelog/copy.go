@@ -13,7 +13,7 @@ import (
 // copyName is the file that marks a log whose copy is not finished.
 const copyName = "copying"
 
-// checkCopy refuses a log whose copy is not finished, unless this store is to finish it.
+// checkCopy refuses to write to a log whose copy is not finished, unless this store is to finish it.
 func (s *Store) checkCopy() error {
 	if _, err := os.Stat(filepath.Join(s.options.Dir, copyName)); err == nil && !s.options.Copies {
 		return fmt.Errorf("%w: %s", eventlog.ErrUnfinished, s.options.Dir)

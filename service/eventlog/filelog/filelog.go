@@ -35,7 +35,7 @@ type Options struct {
 	ReadOnly bool   // read a log that another process may be writing; Append fails
 	// where a new log begins, as the continuation of another log; the zero value begins an independent log
 	Start  eventlog.Position
-	Copies bool         // open an unfinished copy, too, to finish it
+	Copies bool         // write to an unfinished copy, too, to finish it
 	Logger *slog.Logger // gets warnings; nil discards them
 
 	// Earlier, if set, is a closed store of this process that had the log open for writing. The segments that it verified
@@ -113,9 +113,6 @@ func (s *Store) openReader(ctx context.Context) (err error) {
 		return fmt.Errorf("filelog: %s: %w: it has no log", s.options.Dir, fs.ErrNotExist)
 	}
 	if s.lock, err = hold(s.options.Dir); err != nil {
-		return err
-	}
-	if err := s.checkCopy(); err != nil {
 		return err
 	}
 	path := filepath.Join(s.options.Dir, markName)

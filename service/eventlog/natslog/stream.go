@@ -17,7 +17,8 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 	s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) {
 		return s.js.Stream(ctx, s.options.Stream)
 	})
-	if err == nil && !s.options.Copies && s.stream.CachedInfo().Config.Metadata[copyMark] != "" {
+	if err == nil && !s.options.ReadOnly && !s.options.Copies &&
+		s.stream.CachedInfo().Config.Metadata[copyMark] != "" {
 		return eventlog.ErrUnfinished
 	}
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
@@ -58,14 +59,20 @@ const copyMark = "vitrine-copy"
 
 // MarkCopy implements eventlog.Copied.
 func (s *Store) MarkCopy(ctx context.Context, unfinished bool) error {
-	config := s.stream.CachedInfo().Config
-	config.Metadata = maps.Clone(config.Metadata)
-	delete(config.Metadata, copyMark)
-	if unfinished {
-		config.Metadata = maps.Collect(maps.All(config.Metadata)) // not nil
-		config.Metadata[copyMark] = "unfinished"
-	}
-	_, err := ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.UpdateStream(ctx, config) })
+	_, err := ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) {
+		info, err := s.stream.Info(ctx) // an operator may have changed it since
+		if err != nil {
+			return nil, err
+		}
+		m := map[string]string{}
+		maps.Copy(m, info.Config.Metadata)
+		delete(m, copyMark)
+		if unfinished {
+			m[copyMark] = "unfinished"
+		}
+		info.Config.Metadata = m
+		return s.js.UpdateStream(ctx, info.Config)
+	})
 	if err != nil {
 		return fmt.Errorf("natslog: the metadata of stream %q of %s: %w", s.options.Stream, s.where(), err)
 	}
