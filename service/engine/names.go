@@ -43,6 +43,10 @@ var (
 	// ErrNoLeader is returned for a decision or an outcome while no process writes the log. It may be recorded
 	// nevertheless: ask again, under the same id.
 	ErrNoLeader = errors.New("no process writes the log at present")
+	// ErrUnanswered is returned for a change that was passed on to the leader and not answered. Made twice, it may do
+	// harm.
+	ErrUnanswered = errors.New("the process that writes the log has not answered, and the change may have been made: " +
+		"look before you repeat it")
 	// ErrStopped is returned by an engine that is closed, or that cannot write its log and must be opened
 	// again.
 	ErrStopped = errors.New("the engine has stopped")

@@ -71,10 +71,10 @@ func (l *session) forward(ctx context.Context, request []byte) ([]byte, error) {
 	for begin := time.Now(); ; {
 		answer, err := l.ask(ctx, request)
 		switch {
-		case err == nil || errors.Is(err, natslog.ErrRefused) || ctx.Err() != nil:
+		case err == nil || errors.Is(err, natslog.ErrRefused) || errors.Is(ctx.Err(), context.Canceled):
 			return answer, err
-		case !errors.Is(err, natslog.ErrNobody):
-			return nil, fmt.Errorf("%w, and the change may have been made: %w", engine.ErrNoLeader, err)
+		case !errors.Is(err, natslog.ErrNobody): // not wrapped, because callers repeat a change that was merely slow
+			return nil, fmt.Errorf("%w: %v", engine.ErrUnanswered, err)
 		case time.Since(begin) > leaderPatience:
 			return nil, fmt.Errorf("%w: %w", engine.ErrNoLeader, err)
 		}

@@ -12,8 +12,8 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// A request that a leader took and never answers, because another process leads or the connection ends, has no leader: it
-// did not fail. It is not sent twice.
+// A request that a leader took and never answers, because another process leads, the connection or the caller's time ends,
+// may have acted. It is not sent twice, and the answer does not make the caller send it twice.
 func TestForwardIsNotAnswered(t *testing.T) {
 	url := natstest.URL(t)
 	open := func(o natslog.Options) *natslog.Store {
@@ -53,23 +53,43 @@ func TestForwardIsNotAnswered(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.forward(ctx, nil); !errors.Is(err, context.Canceled) || errors.Is(err, engine.ErrNoLeader) {
+	if _, err := f.forward(ctx, nil); !errors.Is(err, context.Canceled) || errors.Is(err, engine.ErrUnanswered) {
 		t.Error(err)
 	}
+	var caller *expiring
 	for _, happens := range []func(){
+		func() { close(caller.done) },
 		func() { answers(open(natslog.Options{TakeOver: true})) },
 		func() { f.shared.Close() },
 	} {
+		caller = &expiring{Context: t.Context(), done: make(chan struct{})}
 		failed := make(chan error)
 		go func() {
-			_, err := f.forward(t.Context(), []byte("slow"))
+			_, err := f.forward(caller, []byte("slow"))
 			failed <- err
 		}()
 		<-came
 		happens()
-		if err := <-failed; !errors.Is(err, engine.ErrNoLeader) {
-			t.Errorf("%v, want ErrNoLeader", err)
+		if err := <-failed; !errors.Is(err, engine.ErrUnanswered) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, want ErrUnanswered", err)
 		}
 	}
 	expect.Equal(t, len(came), 0, "the request came again")
+}
+
+// expiring is a context with a deadline that is over once done is closed.
+type expiring struct {
+	context.Context
+	done chan struct{}
+}
+
+func (e *expiring) Done() <-chan struct{} { return e.done }
+
+func (e *expiring) Err() error {
+	select {
+	case <-e.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
 }

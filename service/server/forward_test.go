@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -133,6 +134,15 @@ func TestForwarding(t *testing.T) {
 	f.Server = server.New(f.options)
 	f.problem(503, "no-leader", "", "DELETE", "/v1/placements/home", "")
 	f.want(200, "GET", "/v1/placements/home", "")
+	f.options.Forward = func(context.Context, []byte) ([]byte, error) {
+		return nil, fmt.Errorf("%w: nats://host:4222", engine.ErrUnanswered)
+	}
+	f.Server = server.New(f.options)
+	f.problem(500, "unanswered", "", "DELETE", "/v1/placements/home", "")
+	if a := f.want(500, "DELETE", "/v1/placements/home", ""); strings.Contains(a.body, "nats") ||
+		a.header.Get("Retry-After") != "" {
+		t.Errorf("%+v", a)
+	}
 	f.options.Forward = func(context.Context, []byte) ([]byte, error) { return []byte("nonsense"), nil }
 	f.Server = server.New(f.options)
 	f.problem(500, "internal", "", "DELETE", "/v1/placements/home", "")

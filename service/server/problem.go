@@ -99,6 +99,8 @@ func problemOf(err error) *problem {
 	case errors.Is(err, engine.ErrStopped):
 		p = problemf(http.StatusServiceUnavailable, "stopped", "the service is stopping, or cannot write its log: "+
 			"send the request again")
+	case errors.Is(err, engine.ErrUnanswered): // callers and proxies repeat a 503
+		p = problemf(http.StatusInternalServerError, "unanswered", "%v", engine.ErrUnanswered)
 	case errors.Is(err, engine.ErrKeys):
 		p = problemf(http.StatusServiceUnavailable, "shopper-keys", "%v: the service's log says why; send the request "+
 			"again later", engine.ErrKeys)
