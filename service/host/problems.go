@@ -18,26 +18,31 @@ const (
 // maxAway is how long a process may be without the log's servers before that is a problem. An election takes less.
 const maxAway = 10 * time.Second
 
-// away says that the process lacks the log's servers, or is "".
-func (l *session) away() string {
-	switch {
-	case l.shared == nil:
-	case !l.leads():
+// away says that the process lacks the log's servers or is far behind the log, or its level is "".
+func (l *session) away() (level, text string) {
+	if l.shared == nil {
+		return "", ""
+	}
+	role, away := "writes", l.shared.Unreached()
+	if !l.leads() {
+		role = "follows"
 		lag := l.engine.Lag()
 		if lag > engine.Unseen {
 			lag = time.Since(l.opened)
 		}
-		if lag > maxAway {
-			return fmt.Sprintf("This process is %v behind the log: it cannot reach the log's servers, or lacks processor "+
-				"time. Its output says why.", lag.Round(time.Second))
-		}
-	default:
-		if away := l.shared.Unreached(); away > maxAway {
-			return fmt.Sprintf("This process writes the log, and has not reached its servers for %v: check the servers, the "+
-				"network and the credentials.", away.Round(time.Second))
+		switch {
+		case lag <= maxAway:
+			return "", ""
+		case away <= maxAway:
+			return "warning", fmt.Sprintf("This process is %v behind the log, although it reaches the log's servers: it may "+
+				"lack processor time. Its output says more.", lag.Round(time.Second))
 		}
 	}
-	return ""
+	if away <= maxAway {
+		return "", ""
+	}
+	return "bad", fmt.Sprintf("This process %s the log, and has not reached its servers for %v: check the servers, the "+
+		"network and the credentials.", role, away.Round(time.Second))
 }
 
 // problems returns what an operator should fix before the process stops. The memory is the service's.
@@ -45,8 +50,8 @@ func (l *session) problems(memory budget.Usage) (all []alert.Problem) {
 	if text := l.unable.Load(); text != nil {
 		all = append(all, alert.Problem{Level: "bad", Key: "lead", Text: *text})
 	}
-	if text := l.away(); text != "" {
-		all = append(all, alert.Problem{Level: "bad", Key: "servers", Text: text})
+	if level, text := l.away(); level != "" {
+		all = append(all, alert.Problem{Level: level, Key: "servers", Text: text})
 	}
 	if over := memory.Over(); over > 0 { // a follower takes every placement that its leader has room for
 		all = append(all, alert.Problem{Level: "warning", Key: "memory", Text: fmt.Sprintf("The placements need %d MB more "+

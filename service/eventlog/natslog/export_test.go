@@ -121,3 +121,9 @@ func TakeOver(ctx context.Context, bucket jetstream.KeyValue, process string) er
 	return l.take(ctx, &Store{lease: l, life: eventlog.NewLife(), options: Options{Process: process, Standby: true,
 		TakeOver: true, Patience: time.Minute, Now: clocks}}, true)
 }
+
+// Asynchronous passes an error to the connection's handler.
+func Asynchronous(s *Store, err error) {
+	c := s.conn.(netConn).Conn
+	c.Opts.AsyncErrorCB(c, nil, err)
+}

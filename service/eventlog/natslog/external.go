@@ -103,8 +103,8 @@ func (s *Store) dial() (Conn, jetstream.JetStream, error) {
 			said = ""
 			s.options.Logger.Info("connected to the log's server again", "server", c.ConnectedUrlRedacted())
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if text := err.Error(); text != said {
+		nats.ErrorHandler(func(c *nats.Conn, _ *nats.Subscription, err error) {
+			if text := err.Error(); text != said || c.IsConnected() {
 				said = text
 				s.options.Logger.Warn("the log's server", "cause", text)
 			}

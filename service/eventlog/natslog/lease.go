@@ -96,10 +96,12 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 	var seen quiet
 	begin := time.Now() // start of the attempts
 	for answer := shortAttempt; ; {
+		sent := s.now().steady
 		revision, held, err := l.look(ctx, s)
 		if err != nil {
 			return fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
 		}
+		s.took(sent)
 		s.holder.Store(&held)
 		renewed := seen.observe(revision, time.Now())
 		if renewed {
@@ -247,7 +249,7 @@ func (s *Store) Confirm(ctx context.Context) error {
 	return s.confirm(ctx)
 }
 
-// took records the send time of a write that the servers took. A renewal may have been sent after a commit that ends
+// took records the send time of a write that the servers took, or of a look at the lease. A renewal may have been sent after a commit that ends
 // later.
 func (s *Store) took(sent time.Time) {
 	for {
@@ -258,8 +260,8 @@ func (s *Store) took(sent time.Time) {
 	}
 }
 
-// Unreached returns how long ago this store, the log's writer, sent the last write that the servers took. A writer
-// renews its lease several times a second, so a longer time means that it does not reach them.
+// Unreached returns how long ago this store sent the last request that the servers answered: a writer a write, a standby
+// a look at the lease. Both do so several times a second, so a longer time means that they do not reach the servers.
 func (s *Store) Unreached() time.Duration { return s.now().steady.Sub(*s.wrote.Load()) }
 
 // instant is a time on two clocks: the monotonic clock stands still while a machine sleeps, and the time of day may be

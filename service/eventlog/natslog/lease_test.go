@@ -139,6 +139,32 @@ func TestSecretsOfURLs(t *testing.T) {
 	}
 }
 
+// While the servers are reached, each of their errors is logged.
+func TestErrorsOfAHealthyConnection(t *testing.T) {
+	said := &written{}
+	s := connect(t, natslog.Options{URL: natstest.URL(t), Logger: slog.New(slog.NewTextHandler(said, nil))})
+	for range 2 {
+		natslog.Asynchronous(s, errors.New("slow consumer"))
+	}
+	expect.Equal(t, strings.Count(said.String(), "slow consumer"), 2, "n warnings")
+}
+
+// A mark keeps what an operator changed in the stream since it was opened.
+func TestMarkKeepsTheStream(t *testing.T) {
+	url := natstest.URL(t)
+	s := connect(t, natslog.Options{URL: url})
+	js := natstest.JetStream(t, url)
+	info := fatal.Or(js.StreamInfo("vitrine"))(t)
+	info.Config.Description = "ours"
+	fatal.Or(js.UpdateStream(&info.Config))(t)
+	for _, unfinished := range []bool{true, false} {
+		fatal.If(t, s.MarkCopy(t.Context(), unfinished))
+		info := fatal.Or(js.StreamInfo("vitrine"))(t)
+		expect.Equal(t, info.Config.Description, "ours", "the description")
+		expect.Equal(t, info.Config.Metadata["vitrine-copy"] != "", unfinished, "it is marked")
+	}
+}
+
 // written is a buffer shared by several goroutines.
 type written struct {
 	mu   sync.Mutex

@@ -38,7 +38,7 @@ type Options struct {
 	TakeOver bool // take a log at URL from a live process, instead of failing with ErrAlive
 	// where a new log begins, as the continuation of another log; the zero value begins an independent log
 	Start    eventlog.Position
-	Copies   bool          // open an unfinished copy, too, to finish it
+	Copies   bool          // write to an unfinished copy, too, to finish it
 	ReadOnly bool          // do not take over the log; Append fails
 	Patience time.Duration // for the server's answers, over several attempts; 30 s if 0
 	MadeKeys func()        // called after the store made the missing stream of shoppers' keys; may be nil
@@ -73,7 +73,7 @@ type Store struct {
 	synced synced
 	turned time.Time // time of the last switch to another server
 
-	wrote atomic.Pointer[time.Time] // send time of the last write that the servers took, on the monotonic clock
+	wrote atomic.Pointer[time.Time] // send time of the last write or look that the servers answered, on the monotonic clock
 
 	opening  sync.Mutex
 	shoppers jetstream.Stream // nil until it is needed; guarded by opening
@@ -162,6 +162,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if s.conn, s.js, err = s.dial(); err != nil {
 		return fmt.Errorf("natslog: connecting to %s: %w", s.where(), err)
 	}
+	s.took(s.now().steady)
 	if err := s.findStream(ctx); err != nil {
 		return fmt.Errorf("natslog: stream %q of %s: %w", o.Stream, s.where(), err)
 	}

@@ -1,0 +1,56 @@
+package host
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
+	"vitrine/service/setup"
+)
+
+// deaf never reads the log to its end.
+type deaf struct{ *natslog.Store }
+
+func (deaf) Synced() (uint64, time.Time) { return 0, time.Time{} }
+
+func (deaf) Follow(ctx context.Context, _ uint64) iter.Seq2[[][]byte, error] {
+	return func(yield func([][]byte, error) bool) {
+		<-ctx.Done()
+		yield(nil, ctx.Err())
+	}
+}
+
+// A follower that reaches the servers is only slow, which is no emergency.
+func TestFollowerIsFarBehind(t *testing.T) {
+	url := natstest.URL(t)
+	leader := fatal.Or(natslog.Open(t.Context(), natslog.Options{URL: url}))(t)
+	defer leader.Close()
+	var ahead atomic.Int64
+	store := fatal.Or(natslog.Open(t.Context(), natslog.Options{URL: url, Standby: true,
+		Now: func() (steady, day time.Time) {
+			now := time.Now().Add(time.Duration(ahead.Load()))
+			return now, now
+		}}))(t)
+	defer store.Close()
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: deaf{store}, Build: setup.NewLearner, Follow: true}))(t)
+	defer e.Close()
+	l := &session{shared: store, engine: e, opened: time.Now()}
+	wants := func(level, text string) {
+		t.Helper()
+		if gotLevel, got := l.away(); gotLevel != level || !strings.Contains(got, text) {
+			t.Errorf("%q: %s", gotLevel, got)
+		}
+	}
+	wants("", "")
+	l.opened = l.opened.Add(-time.Minute)
+	wants("warning", "behind the log, although it reaches")
+	ahead.Store(int64(time.Minute))
+	wants("bad", "follows the log, and has not reached its servers for 1m")
+}
