@@ -54,15 +54,11 @@ func (b *Block) Add(x, bound float64) {
 	b.Sums.Join(&Mean{1, x, float64((x - b.Centre) * (x - b.Centre)), bound, bound})
 }
 
-// Replace replaces an observation by another one within bound of the centre.
-func (b *Block) Replace(before, after, bound float64) {
-	m, was, is := &b.Sums, before-b.Centre, after-b.Centre
-	m.Sum += after - before
-	m.Squares = max(0, m.Squares+float64(is*is)-float64(was*was))
-	if m.First == 0 {
-		m.First = bound
-	}
-	m.Bound = max(m.Bound, bound)
+// Replace replaces an observation by another one within the same bound.
+func (b *Block) Replace(before, after float64) {
+	was, is := before-b.Centre, after-b.Centre
+	b.Sums.Sum += after - before
+	b.Sums.Squares = max(0, b.Sums.Squares+float64(is*is)-float64(was*was))
 }
 
 // Add adds the observations of a block.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -145,8 +146,8 @@ type VariantReport struct {
 	Share       float64        `json:"share" doc:"of the units in the experiment"`
 	Made        uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
 	Units       uint64         `json:"shoppers" doc:"units, by their first decision; some are missed once there are a million"`
-	Group       Totals         `json:"totals" doc:"the decisions that count; revenue and squares are net of corrections until then, purchases are as reported"`
-	Later       float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began. No other number of the report includes it, but the verdict considers it"`
+	Group       Totals         `json:"totals" doc:"the decisions that count; revenue and squares are net of corrections until then; purchases are as reported"`
+	Later       float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began; also what earlier corrections take below 0, or above the outcome and the most expensive item. No other number of the report includes it, but the verdict considers it"`
 	Mean        Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
 	Difference  *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both"`
 	Fallback    uint64         `json:"fallback_decisions,omitzero" doc:"decisions that showed the caller's baseline in place of the placement's policy, during an alarm"`
@@ -253,6 +254,42 @@ func (r *ExperimentReport) Variant(name string) *VariantReport {
 		return &r.Variants[at]
 	}
 	return nil
+}
+
+// Worse returns the metrics in which a variant is surely worse than the control.
+func (r *ExperimentReport) Worse(variant string) (metrics []string) {
+	for _, m := range r.Metrics {
+		if slices.ContainsFunc(m.Variants, func(of VariantMetric) bool { return of.Variant == variant && of.Worse }) {
+			metrics = append(metrics, m.Name)
+		}
+	}
+	return metrics
+}
+
+// Rival returns the first variant that may earn as much as the given one, or whose lead of the minimum gain may be lost
+// if it is the control, once late revenue is added. It returns nil if late revenue cannot reverse what is certain.
+func (r *ExperimentReport) Rival(of *VariantReport) *VariantReport {
+	for i := range r.Variants {
+		over := &r.Variants[i]
+		if late := Late(of, over); over != of && late < 0 && r.leadOver(of, over)+late <= 0 {
+			return over
+		}
+	}
+	return nil
+}
+
+// leadOver returns how much more one variant surely earns than another, beyond the least gain if that is the control. It
+// is +Inf if that is not certain.
+func (r *ExperimentReport) leadOver(of, over *VariantReport) float64 {
+	if over.Name == r.Control {
+		return of.Difference.Low - r.MinGain
+	}
+	for _, p := range r.Pairs {
+		if p.Variant == of.Name && p.Over == over.Name && p.Difference.Low > 0 {
+			return p.Difference.Low
+		}
+	}
+	return math.Inf(1)
 }
 
 // Gains returns the gains over the control of all variants that can be compared with it.

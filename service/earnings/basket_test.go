@@ -48,13 +48,13 @@ func TestBasketsByHand(t *testing.T) {
 	// The first one of two items is withdrawn, then the other.
 	shown := []string{"b", "c", "a"}
 	e.Corrected(&eventlog.Corrected{Decision: "d", Correction: "x", Entry: 1, Mode: offer.ByPolicy, Shown: shown,
-		Choice: 1, Others: 1, Before: 6, Value: -5, Withdraws: true}, 10, true)
+		Choice: 1, Others: 1, Before: 6, Value: -5, Withdraws: true}, 10)
 	if g := e.Counts.Arms[0]; g.Purchases != 1 || g.Revenue != 1 || g.Squares != 1 || e.Items.sold["b"].Taken != 0 ||
 		e.Items.sold["b"].Revenue != 0 {
 		t.Errorf("%+v", g)
 	}
 	e.Corrected(&eventlog.Corrected{Decision: "d", Correction: "y", Entry: 1, Mode: offer.ByPolicy, Shown: shown,
-		Choice: 3, Before: 1, Value: -1, Withdraws: true}, 10, true)
+		Choice: 3, Before: 1, Value: -1, Withdraws: true}, 10)
 	if g := e.Counts.Arms[0]; g.Purchases != 0 || g.Revenue != 0 || g.Squares != 0 || e.Items.sold["a"].Taken != 0 {
 		t.Errorf("%+v", g)
 	}

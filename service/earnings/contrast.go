@@ -37,5 +37,5 @@ func (c Contrast) Add(to *confseq.Block, way int, x, m, bound float64) {
 
 // Replace replaces the D of a decision that earned before, and now after.
 func (c Contrast) Replace(in *confseq.Block, way int, before, after, m float64) {
-	in.Replace(c.Lead(way, before, m), c.Lead(way, after, m), max(after, m)/min(c.P, c.Q))
+	in.Replace(c.Lead(way, before, m), c.Lead(way, after, m))
 }

@@ -7,13 +7,10 @@ import (
 	"vitrine/service/offer"
 )
 
-// Corrected applies a late outcome or a correction to the sums in which the decision was counted: in its era, at its
-// time, and in the guard's cohorts if own says that the placement's own learner got its round. The calibration and the
-// recent decisions do not change, because they compare predictions with earnings within the attribution window.
-func (t *Earnings) Corrected(c *eventlog.Corrected, maxItems int, own bool) {
-	if own {
-		t.Guard.corrected(c)
-	}
+// Corrected applies a late outcome or a correction to the sums in which the decision was counted: in its era and at its
+// time. The guard, the calibration and the recent decisions do not change, because they compare earnings within the
+// attribution window with predictions and with earlier earnings.
+func (t *Earnings) Corrected(c *eventlog.Corrected, maxItems int) {
 	if c.Correction == "" {
 		t.Counts.Late++
 	} else {
@@ -113,8 +110,8 @@ func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, w *Watch
 	m.Bound = max(m.Bound, one.Sums.Bound)
 }
 
-// Recount is a correction of a decision in a cohort that does not count yet. Amounts below 0 count as 0 there, so that
-// revenues stay within the bounds of their confidence sequences.
+// Recount is a correction of a decision in a cohort that does not count yet. There the decision counts at least 0, and at
+// most the bound known before its outcome, so that the confidence sequences keep their bounds.
 type Recount struct {
 	Before, After float64
 	Rest          float64 // part of the correction that does not count in the cohort
@@ -123,8 +120,8 @@ type Recount struct {
 // RecountOf returns the change of a decision's earnings.
 func RecountOf(c *eventlog.Corrected) Recount {
 	after := c.Before + c.Value
-	n := Recount{Before: max(c.Before, 0), After: max(after, 0)}
-	if c.Before < 0 || after < 0 {
+	n := Recount{Before: min(max(c.Before, 0), c.Bound), After: min(max(after, 0), c.Bound)}
+	if n.Before != c.Before || n.After != after {
 		n.Rest = c.Value - (n.After - n.Before)
 	}
 	return n
@@ -134,22 +131,4 @@ func RecountOf(c *eventlog.Corrected) Recount {
 func (n Recount) In(g *api.Totals) {
 	g.Revenue += n.After - n.Before
 	g.Squares = max(0, g.Squares+float64(n.After*n.After)-float64(n.Before*n.Before))
-}
-
-// corrected updates the cohort in which a decision waits to count.
-func (g *Guard) corrected(c *eventlog.Corrected) {
-	s := g.cohorts.Sums(c.Made / g.Watch.Cohort())
-	if s == nil || !c.InTime || !g.watches(c.Entry) {
-		return
-	}
-	n := RecountOf(c)
-	switch c.Mode {
-	case offer.ByPolicy:
-		s.earned.Replace(n.Before, n.After, max(n.After, s.earned.Centre))
-	case offer.ByBaseline:
-		s.baseline.Replace(n.Before, n.After, max(n.After, s.baseline.Centre))
-	}
-	if way := wayOf(c.Mode); way != Neither && g.Watch.drawsSets() {
-		g.Watch.contrast().Replace(&s.lead, way, n.Before, n.After, s.earned.Centre)
-	}
 }

@@ -31,7 +31,7 @@ func TestCorrected(t *testing.T) {
 	corrected := func(entry uint64, mode uint8, choice int32, c eventlog.Corrected) {
 		c.Decision, c.Entry, c.Made, c.Mode, c.Shown, c.Choice = "d", entry, int64(entry-1)*second, mode, []string{"b",
 			"a"}, choice
-		s.Corrected(&c, 16, true)
+		s.Corrected(&c, 16)
 	}
 	check := func(what string, policy, chance api.Totals, b Sold, place Sold, sum float64) {
 		t.Helper()
@@ -81,26 +81,5 @@ func TestCorrected(t *testing.T) {
 	corrected(9, offer.ByImport, 1, eventlog.Corrected{Value: 9}) // imports belong to no era and no comparison
 	if s.Counts.Arms[0].Rounds != 3 || s.Counts.Arms[0].Revenue != 15 || s.Items.sold["b"].Revenue != 24 {
 		t.Errorf("after an import: %+v, %+v", s.Counts.Arms, s.Items.sold["b"])
-	}
-}
-
-// The guard's cohorts sum the same after a refund as after a sale for less, unless the outcome came late.
-func TestGuardCountsCorrections(t *testing.T) {
-	guarded := func(mode uint8, revenue, correction float64, inTime bool) Guard {
-		g := Guard{Watch: drawing}
-		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{9}, Mode: mode}}
-		g.Enter(1, 1, o, true)
-		g.Leave(1, 1, &offer.Closed{Offer: o, Entry: 1, Choice: 1,
-			Basket: eventlog.Basket{{Place: 1, Quantity: 1, Value: revenue}}})
-		g.corrected(&eventlog.Corrected{Entry: 1, Made: 1, Mode: mode, Before: revenue, Value: correction, InTime: inTime})
-		return g
-	}
-	for _, mode := range []uint8{offer.ByPolicy, offer.ByChance, offer.ByBaseline} {
-		net, want := guarded(mode, 9, -6, true), guarded(mode, 3, 0, true)
-		late, gross := guarded(mode, 9, -6, false), guarded(mode, 9, 0, true)
-		if net.cohorts[0].Sums != want.cohorts[0].Sums || late.cohorts[0].Sums != gross.cohorts[0].Sums {
-			t.Errorf("mode %d: %+v, want %+v; late %+v, want %+v", mode, net.cohorts[0].Sums, want.cohorts[0].Sums,
-				late.cohorts[0].Sums, gross.cohorts[0].Sums)
-		}
 	}
 }

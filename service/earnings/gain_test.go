@@ -167,7 +167,7 @@ func TestLeadsByHand(t *testing.T) {
 	}
 	returned := func(entry uint64, at float64) {
 		e.Corrected(&eventlog.Corrected{Correction: "r", Entry: entry, Made: second(at), Mode: offer.ByPolicy,
-			Shown: []string{"c"}, Choice: 1, Before: 4, Value: -3}, 16, true)
+			Shown: []string{"c"}, Choice: 1, Before: 4, Value: -3}, 16)
 	}
 	want := func(n uint64, sum, squares, bound float64) {
 		t.Helper()

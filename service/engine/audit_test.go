@@ -100,6 +100,9 @@ func TestAuditOfUnlawfulEntries(t *testing.T) {
 		&eventlog.PlacementPut{Config: []byte(strings.Replace(toys, `"policy":{}`, `"policy":{"name":"none"}`, 1))},
 		// 11
 		offer("c"),
+		&eventlog.Corrected{Decision: "b", Entry: 9, Mode: 1, Shown: []string{"i"}, Choice: 1, Value: 1},
+		&eventlog.Corrected{Decision: "b", Correction: "r", Entry: 9, Mode: 1, Shown: []string{"i"}, Choice: 1, Before: 1,
+			Value: -1, InTime: true, Bound: 1}, // 14, of an outcome that was late
 	} {
 		entry := []byte{1, 99}
 		if body != nil {
@@ -118,6 +121,7 @@ func TestAuditOfUnlawfulEntries(t *testing.T) {
 		`entry 7, placement "home": decision "b": not found`,
 		`entry 8: the entry is in format 1 with the kind 99, and this program reads format 1 up to the kind 28: use the release of vitrine that wrote it`,
 		`entry 11, placement "home": a put of a placement changes what its learner sees`,
+		`entry 14, placement "home": decision "b" is late with item 1, and item 1 is corrected`,
 	}
 	expect.Equal(t, audited(t, a, store), want, "faults")
 	expect.Equal(t, a.Tallies(), []engine.Tally{{Placement: "home", Decisions: 3, Chosen: 1, Expired: 1, Open: 1}},

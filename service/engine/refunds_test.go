@@ -22,7 +22,7 @@ type refunding struct {
 }
 
 const refundingShop = `{"max_size":1,"features":[{"name":"x","kind":"number"},{"name":"device","kind":"category",
-	"from":"shopper","values":["phone","desk"]}],"policy":{"name":"1"},"attribution_window":"30m",
+	"from":"shopper","values":["phone","desk"],"allow_other":true}],"policy":{"name":"1"},"attribution_window":"30m",
 	"learn_in_alarm":true,"holdout_share":0.2,"mode":"experiment","experiment":{"name":"x","segment_by":"device","variants":[
 	{"name":"A","show":"baseline","share":0.5},{"name":"B","show":"uniform","share":0.5}]}}`
 
@@ -37,7 +37,7 @@ func (c *refunding) serve(t *testing.T, visits int) *engine.Engine {
 		r := stock(fmt.Sprint("d", k), 2)
 		r.Items[0].Revenue, r.Items[1].Revenue = new(1.0), new(3.0)
 		r.ShopperID, r.Baseline = fmt.Sprint("shopper-", rng.IntN(visits/3)), []string{itemID(0)}
-		r.User = api.Values{api.Text("device", []string{"phone", "desk"}[rng.IntN(2)])}
+		r.User = api.Values{api.Text("device", []string{"phone", "desk", "other"}[rng.IntN(3)])} // other is the segment ""
 		a := fatal.Or(e.Decide(t.Context(), "home", r, now))(t)
 		if choice := (api.Choice{Item: a.IDs()[0]}); rng.Float64() < 0.7 && k+c.delay < visits {
 			if choice.Item == itemID(1) && c.free {

@@ -160,6 +160,7 @@ func (c *Corrected) fields(f *fields.Fields) {
 	case c.InTime:
 		f.Count(&c.Others)
 		f.Flag(&c.Adds)
+		f.Float(&c.Bound)
 		f.Fixed64(&c.Unit)
 		f.String(&c.Segment)
 	case c.ofBasket():

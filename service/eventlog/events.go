@@ -232,6 +232,7 @@ type Corrected struct {
 	Counts     bool     // whether an evicted or withdrawn decision counts as a round again
 	Viewed     bool     // whether that decision was deferred, so that only this outcome tells that its page was shown
 	InTime     bool     // corrections only: whether the outcome came within the attribution window
+	Bound      float64  // with InTime only: most that the decision may count in an experiment, at least its outcome
 	Unit       uint64   // with InTime only: hash of the offer's unit, 0 without an experiment and a hold-out
 	Segment    string   // with InTime only: the shopper's segment in the experiment, or ""
 }
@@ -614,9 +615,11 @@ func (c *Corrected) check() error {
 	case c.Others < 0, c.Others > 0 && c.Others >= len(c.Shown):
 		return fmt.Errorf("a correction of decision %q, which shows %d items, leaves %d others", c.Decision,
 			len(c.Shown), c.Others)
-	case !c.InTime && (c.Unit != 0 || c.Segment != ""):
-		return fmt.Errorf("a correction of decision %q, whose outcome was late, is of unit %d and segment %q", c.Decision,
-			c.Unit, c.Segment)
+	case !c.InTime && (c.Bound != 0 || c.Unit != 0 || c.Segment != ""):
+		return fmt.Errorf("a correction of decision %q, whose outcome was late, is of unit %d and segment %q, and bounded "+
+			"by %v", c.Decision, c.Unit, c.Segment, c.Bound)
+	case !(c.Bound >= 0 && c.Bound <= math.MaxFloat64):
+		return fmt.Errorf("a correction of decision %q, which counts at most %v", c.Decision, c.Bound)
 	case c.Correction == "":
 		return c.checkLate()
 	case c.Basket != nil:

@@ -68,7 +68,7 @@ func examples() []eventlog.Event {
 		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Shown: []string{"sku0", "ß"}, Choice: 1,
 			Basket: eventlog.Basket{{1, 1, 4}, {2, 1000, 0.5}}, Value: 4.5, Counts: true, Viewed: true}),
 		at(&eventlog.Corrected{Decision: "d", Correction: "r", Entry: 3, Made: -2, Mode: 1, Shown: []string{"sku0", "ß"},
-			Choice: 1, Others: 1, Before: 4.5, Value: -4, Withdraws: true, InTime: true, Unit: 1 << 63, Segment: "phone"}),
+			Choice: 1, Others: 1, Before: 4.5, Value: -4, Withdraws: true, InTime: true, Bound: 4.5, Unit: 1 << 63, Segment: "phone"}),
 	}
 }
 
@@ -255,6 +255,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 // drawInTime makes a correction one of an outcome that came in time, or not.
 func drawInTime(t *rapid.T, c *eventlog.Corrected) {
 	if c.InTime = rapid.Bool().Draw(t, "in time"); c.InTime {
+		c.Bound = rapid.Float64Range(0, 1e9).Draw(t, "bound")
 		c.Unit, c.Segment = rapid.Uint64().Draw(t, "unit"), rapid.String().Draw(t, "segment")
 	}
 }
@@ -315,6 +316,10 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.Corrected{Decision: "d", Entry: 1, InTime: true}), "a late outcome of decision"},
 		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Unit: 7}),
 			"unit 7"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Bound: 7}),
+			"bounded by 7"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, InTime: true,
+			Bound: -1}), "at most -1"},
 		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 1, Value: 1}),
 			"a late outcome of decision"},
 		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Value: 1}),

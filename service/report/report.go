@@ -89,6 +89,9 @@ func (v view) Sentence() string {
 		return "It has not started yet."
 	case v.Verdict.Result == api.Ship:
 		return fmt.Sprintf("Ship “%s”.", v.Verdict.Variant)
+	case v.Verdict.Result == api.Weigh && v.suffers() && v.reversible():
+		return fmt.Sprintf("Your choice: “%s” earns more, but something suffers, and money that came late could reverse "+
+			"the gain.", v.Verdict.Variant)
 	case v.Verdict.Result == api.Weigh && v.suffers():
 		return fmt.Sprintf("Your choice: “%s” earns more, and something suffers.", v.Verdict.Variant)
 	case v.Verdict.Result == api.Weigh:
@@ -109,12 +112,12 @@ func (v view) Sentence() string {
 }
 
 // suffers reports whether the variant to weigh is surely worse in a metric.
-func (v view) suffers() bool {
-	return slices.ContainsFunc(v.Metrics, func(m api.MetricReport) bool {
-		return slices.ContainsFunc(m.Variants, func(of api.VariantMetric) bool {
-			return of.Variant == v.Verdict.Variant && of.Worse
-		})
-	})
+func (v view) suffers() bool { return v.Worse(v.Verdict.Variant) != nil }
+
+// reversible reports whether late revenue could reverse the gain of the variant to weigh.
+func (v view) reversible() bool {
+	of := v.Variant(v.Verdict.Variant)
+	return of != nil && v.Rival(of) != nil
 }
 
 // Late reports whether revenue came too late to count.
@@ -133,12 +136,8 @@ func (v view) Advice() string {
 	case v.Verdict.Result == api.Ship:
 		return "The whole interval of its difference is above what a change is worth. You may act on that at any " +
 			"time, without waiting for a planned end."
-	case v.Verdict.Result == api.Weigh && v.suffers():
-		return "The whole interval of its difference in revenue is above what a change is worth. Decide whether " +
-			"that is worth the harm below."
 	case v.Verdict.Result == api.Weigh:
-		return "The whole interval of its difference in revenue is above what a change is worth, but it lacks this " +
-			"revenue. Subtract it before you decide."
+		return v.balance()
 	case v.Verdict.Result == api.Tie:
 		return "You may stop now. If you go on, more visits may still tell which one earns more."
 	case v.Ratio.Mismatch:
@@ -158,6 +157,19 @@ func (v view) Advice() string {
 			number(float64(l.Decisions)), day(v.Until().Add(time.Duration(l.Seconds*float64(time.Second)))))
 	}
 	return advice
+}
+
+// balance says how to decide about the variant to weigh.
+func (v view) balance() string {
+	gain := "The whole interval of its difference in revenue is above what a change is worth"
+	switch missing := gain + ", but revenue that came too late is missing from it. Add the amounts below"; {
+	case v.suffers() && v.reversible():
+		return missing + ", and decide whether the rest is worth the harm below."
+	case v.suffers():
+		return gain + ". Decide whether that is worth the harm below."
+	default:
+		return missing + " before you decide."
+	}
 }
 
 // Made is the number of decisions of the variants, with those that do not count yet.

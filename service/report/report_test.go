@@ -173,6 +173,15 @@ func TestSentences(t *testing.T) {
 		"money that came late could reverse that. “ours” earns": func(r *api.ExperimentReport) {
 			r.Verdict.Result, r.Metrics = api.Weigh, nil
 		},
+		"is missing from it. Add the amounts below before you decide.": func(r *api.ExperimentReport) {
+			r.Verdict.Result, r.Metrics, r.Variants[1].Later = api.Weigh, nil, -5000
+		},
+		"but something suffers, and money that came late could reverse the gain. “ours”": func(r *api.ExperimentReport) {
+			r.Verdict.Result, r.Variants[1].Later = api.Weigh, -5000
+		},
+		"Add the amounts below, and decide whether the rest is worth the harm below.": func(r *api.ExperimentReport) {
+			r.Verdict.Result, r.Variants[1].Later = api.Weigh, -5000
+		},
 		"are missing from all other numbers: 0 EUR of “shop”, −1,308 EUR of": func(r *api.ExperimentReport) {
 			r.Variants[1].Later = -1308
 		},

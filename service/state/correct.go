@@ -42,7 +42,8 @@ func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64)
 	}
 	body := r.corrected(o, int32(place), r.earned(o))
 	if body.Adds = !was; r.Status == chosen {
-		body.InTime, body.Unit, body.Segment = true, o.Unit, r.placement.segment(&offer.Closed{Offer: o})
+		closed := &offer.Closed{Offer: o, Basket: r.rare().basket}
+		body.InTime, body.Bound, body.Unit, body.Segment = true, closed.Bound(), o.Unit, r.placement.segment(closed)
 	}
 	switch body.Correction, body.Others, body.Withdraws = c.ID, others, c.Value == nil; {
 	case !body.Withdraws:
@@ -89,7 +90,7 @@ func (s *State) correct(p *Placement, now int64, c *eventlog.Corrected) error {
 			return err
 		}
 	}
-	p.Earnings.Corrected(c, earnings.MaxItems(p.Config.MemoryBytes), p.isOwn(c.Variant))
+	p.Earnings.Corrected(c, earnings.MaxItems(p.Config.MemoryBytes))
 	for _, e := range p.comparisons() {
 		if e != nil {
 			e.Correct(c, p.Earnings.Guard.Watch.Cohort())

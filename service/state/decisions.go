@@ -68,7 +68,7 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 	if o.Number>>ReplicaShift == 0 {
 		p.lastLogged = max(p.lastLogged, o.Number)
 	}
-	p.Earnings.Offered(sequence, time, o, p.isOwn(o.Variant))
+	p.Earnings.Offered(sequence, time, o, p.isOwn(o))
 	p.noteOffer(o, time)
 	for i, e := range p.comparisons() {
 		if e == nil {
@@ -209,7 +209,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	}
 	r.Status, r.choice = by.status, int16(by.Choice)
 	var c *offer.Closed
-	own := o != nil && p.isOwn(o.Variant)
+	own := o != nil && p.isOwn(o)
 	if o != nil {
 		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: int(by.Choice), Basket: by.Basket,
 			Measured: r.rare().measured, Predicted: own && o.Probability != nil}

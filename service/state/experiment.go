@@ -59,13 +59,13 @@ func (p *Placement) holdOut(sequence uint64, time int64) {
 	}
 }
 
-// isOwn reports whether the placement's learner made the estimates of a variant's offers.
-func (p *Placement) isOwn(variant string) bool {
+// isOwn reports whether the placement's learner made an offer's estimates.
+func (p *Placement) isOwn(o *offer.Offer) bool {
 	class := -1
 	if p.Experiment != nil {
-		class = p.Experiment.ClassOf(variant)
+		class = p.Experiment.ClassOf(o.Variant)
 	}
-	return variant == "" || variant == api.Holdout || class >= 0 && p.Experiment.workers[class] == nil
+	return o.Variant == "" || o.Variant == api.Holdout || class >= 0 && p.Experiment.workers[class] == nil
 }
 
 // Taught returns the learners that learn from a decision. During an experiment with learn "own" a variant's learner

@@ -1586,7 +1586,7 @@ export interface VariantReport {
   difference?: Interval;
   /** Decisions that showed the caller's baseline in place of the placement's policy, during an alarm. */
   fallback_decisions?: number;
-  /** Revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began. No other number of the report includes it, but the verdict considers it. */
+  /** Revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began; also what earlier corrections take below 0, or above the outcome and the most expensive item. No other number of the report includes it, but the verdict considers it. */
   late_revenue: number;
   /** How long the answering process took for the variant's decisions since it started; left out of past experiments. */
   latency?: Latency;
@@ -1602,7 +1602,7 @@ export interface VariantReport {
   show: "policy" | "baseline" | "uniform";
   /** Decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count. */
   silence?: number;
-  /** The decisions that count; revenue and squares are net of corrections until then, purchases are as reported. */
+  /** The decisions that count; revenue and squares are net of corrections until then; purchases are as reported. */
   totals: Totals;
   /** Latest decisions in a row without a sale, while other variants sold. */
   without_sale: number;

@@ -1595,7 +1595,7 @@ class VariantReport(TypedDict):
     fallback_decisions: NotRequired[int]
     """Decisions that showed the caller's baseline in place of the placement's policy, during an alarm."""
     late_revenue: float
-    """Revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began. No other number of the report includes it, but the verdict considers it."""
+    """Revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began; also what earlier corrections take below 0, or above the outcome and the most expensive item. No other number of the report includes it, but the verdict considers it."""
     latency: NotRequired[Latency]
     """How long the answering process took for the variant's decisions since it started; left out of past experiments."""
     learner: NotRequired[LearnerReport]
@@ -1611,7 +1611,7 @@ class VariantReport(TypedDict):
     silence: NotRequired[int]
     """Decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count."""
     totals: Totals
-    """The decisions that count; revenue and squares are net of corrections until then, purchases are as reported."""
+    """The decisions that count; revenue and squares are net of corrections until then; purchases are as reported."""
     without_sale: int
     """Latest decisions in a row without a sale, while other variants sold."""
     worth: NotRequired[float]

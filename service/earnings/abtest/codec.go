@@ -30,7 +30,7 @@ func (e *Experiment) Copy() *Experiment {
 }
 
 func (s *sample) copy() *sample {
-	c := &sample{s.block.Copy(), slices.Clone(s.metrics), copySegments(s.parts), slices.Clone(s.groups),
+	c := &sample{s.entry, s.block.Copy(), slices.Clone(s.metrics), copySegments(s.parts), slices.Clone(s.groups),
 		slices.Clone(s.units)}
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
@@ -67,6 +67,7 @@ func (b *Block) Fields(f *fields.Fields) {
 }
 
 func (s *sample) fields(f *fields.Fields) {
+	f.Uvarint(&s.entry)
 	s.block.Fields(f)
 	for _, m := range s.metrics {
 		m.Fields(f)

@@ -41,6 +41,7 @@ type phase struct {
 
 // sample holds a cohort's sums.
 type sample struct {
+	entry   uint64 // of its first decision
 	block   *Block
 	metrics []*Block
 	parts   []segmentSums // by segment
@@ -161,7 +162,11 @@ func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (co
 	if entry <= e.Number || class < 0 || o.Mode == offer.ByImport {
 		return false, false
 	}
-	e.cohorts.Enter(time/length, e.newSample)
+	e.cohorts.Enter(time/length, func() *sample {
+		s := e.newSample()
+		s.entry = entry
+		return s
+	})
 	e.asked[class]++
 	if o.Mode == offer.ByBaseline && e.Show(class) == api.ShowPolicy && !e.IsHoldout {
 		e.signs[class].fallback++
@@ -230,13 +235,14 @@ func (e *Experiment) clusterOf(unit uint64, class int) int {
 }
 
 // Correct applies a late outcome or a correction. A correction counts if its decision's cohort does not count yet: all
-// variants' decisions count as they were at that time. Everything else is later revenue.
+// variants' decisions count as they were at that time. Everything else is later revenue. If the clock is set back, a
+// cohort may begin again after it counted, without the decisions that counted.
 func (e *Experiment) Correct(c *eventlog.Corrected, length int64) {
 	class := e.ClassOf(c.Variant)
 	if c.Entry <= e.Number || class < 0 || c.Mode == offer.ByImport {
 		return
 	}
-	if s := e.cohorts.Sums(c.Made / length); s != nil && c.InTime {
+	if s := e.cohorts.Sums(c.Made / length); s != nil && c.InTime && c.Entry >= (*s).entry {
 		n := earnings.RecountOf(c)
 		e.later[class] += n.Rest
 		e.recount(*s, class, c, n)

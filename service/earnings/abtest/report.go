@@ -120,7 +120,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 			Differences: p.differences})
 	}
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
-	if r.Verdict = lately(r, weighed(r, verdict(r, few, own, currency)), currency); r.Verdict.Result == api.Continue {
+	if r.Verdict = delayed(r, weighed(r, verdict(r, few, own, currency)), currency); r.Verdict.Result == api.Continue {
 		r.Left = e.left(control, r.From())
 	}
 	for _, v := range r.Variants {

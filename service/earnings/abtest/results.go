@@ -107,8 +107,8 @@ func (b *Block) Add(v int, x, bound float64, shares []float64) {
 
 // Replace replaces the revenue of a decision of variant v.
 func (b *Block) Replace(v int, before, after float64, shares []float64) {
-	b.Mean.Replace(before, after, after)
-	b.Variants[v].Replace(before, after, after)
+	b.Mean.Replace(before, after)
+	b.Variants[v].Replace(before, after)
 	for other := range b.Variants {
 		for u := range other {
 			if shares[u] > 0 && shares[other] > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"vitrine/internal/expect"
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 )
 
 // The stop rule, applied to intervals by hand. The control is called shop. Every other variant is given by its name and
@@ -100,6 +101,65 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("before the first decisions: %+v", v)
 			}
 		})
+	}
+}
+
+// Late revenue that could reverse the gain, less than the least gain worth a change, or the lead over any other variant,
+// turns ship into weigh. With another cause, the reason names both.
+func TestDelayed(t *testing.T) {
+	for name, c := range map[string]struct {
+		worth float64
+		later [3]float64 // of shop, best and rival, in 100 decisions each
+		worse bool       // whether best is, in conversion
+		want  string     // end of the reason; "" if the verdict stays
+	}{
+		"a refund that takes less":   {0, [3]float64{0, -490, 0}, false, ""},
+		"a refund that takes all":    {0, [3]float64{0, -500, 0}, false, `but revenue that came too late to count could reverse that: -500 EUR of "best", 0 EUR of "shop"`},
+		"of more than the least":     {4, [3]float64{0, -100, 0}, false, `but revenue that came too late to count could reverse that: -100 EUR of "best", 0 EUR of "shop"`},
+		"of less than the least":     {4, [3]float64{0, -99, 0}, false, ""},
+		"the lead over a rival":      {0, [3]float64{0, -200, 0}, false, `but revenue that came too late to count could reverse that: -200 EUR of "best", 0 EUR of "rival"`},
+		"what a rival gets":          {0, [3]float64{0, 0, 200}, false, `but revenue that came too late to count could reverse that: 0 EUR of "best", 200 EUR of "rival"`},
+		"and a metric that is worse": {0, [3]float64{0, -500, 0}, true, `but its conversion is surely worse, and revenue that came too late to count could reverse the gain: -500 EUR of "best", 0 EUR of "shop"`},
+	} {
+		r := &api.ExperimentReport{Control: "shop", MinGain: c.worth, Variants: []api.VariantReport{{Name: "shop"},
+			{Name: "best", Difference: &api.Interval{Low: 5, Estimate: 6, High: 7}}, {Name: "rival"}},
+			Pairs: []api.Pair{{Variant: "best", Over: "rival", Difference: api.Interval{Low: 2, Estimate: 3, High: 4}}},
+			Metrics: []api.MetricReport{{Name: "conversion", Variants: []api.VariantMetric{{Variant: "best",
+				Worse: c.worse}}}}}
+		for v := range r.Variants {
+			r.Variants[v].Group.Rounds, r.Variants[v].Later = 100, c.later[v]
+		}
+		if name == "a refund that takes less" || name == "a refund that takes all" || c.worse {
+			r.Pairs = nil
+		}
+		v := delayed(r, weighed(r, api.Verdict{Result: api.Ship, Variant: "best", Reason: "it is"}), "EUR")
+		want := api.Verdict{Result: api.Ship, Variant: "best", Reason: "it is"}
+		if c.want != "" {
+			want.Result, want.Reason = api.Weigh, "it is, "+c.want
+		}
+		if v.Result != want.Result || v.Reason != want.Reason {
+			t.Errorf("%s: %+v, want %+v", name, v, want)
+		}
+	}
+}
+
+// A correction without a segment of its own changes the shared one, wherever that is in the list.
+func TestRecountSegment(t *testing.T) {
+	e := New(1, 0, &api.Experiment{Name: "x", Control: "a", Segments: "device", Variants: []api.Variant{
+		{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, 1)
+	for _, values := range [][]string{{"phone", ""}, {"", "phone"}} {
+		s := e.newSample()
+		for _, value := range values {
+			segmentOf(&s.parts, value, maxSegmentSums, 2).groups[0].Revenue = 10
+		}
+		for value, by := range map[string]float64{"phone": 1, "other": 2} {
+			e.recountSegment(s, 0, value, earnings.Recount{Before: by}, e.shares)
+		}
+		for _, p := range s.parts {
+			if want := map[string]float64{"phone": 9, "": 8}[p.value]; p.groups[0].Revenue != want {
+				t.Errorf("%q: %v earned in segment %q, want %v", values, p.groups[0].Revenue, p.value, want)
+			}
+		}
 	}
 }
 

@@ -84,7 +84,10 @@ func (e *Experiment) recountSegment(s *sample, class int, value string, n earnin
 	at := func(value string) int {
 		return slices.IndexFunc(s.parts, func(p segmentSums) bool { return p.value == value })
 	}
-	k := max(at(value), at(""))
+	k := at(value)
+	if k < 0 {
+		k = at("")
+	}
 	if k < 0 {
 		return
 	}

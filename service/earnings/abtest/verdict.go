@@ -19,7 +19,7 @@ import (
 //	continue     otherwise
 //
 // If the variant to ship is surely worse in another metric, or late revenue could reverse its gain, the verdict is weigh:
-// see weighed and lately.
+// see weighed and delayed.
 //
 // few names a variant with too few sales, or is "". In a tie the variant at own, which shows the placement's own
 // policy, wins: keeping it requires no change. All intervals hold at all times at once, so the rule may be applied at
@@ -109,14 +109,7 @@ func weighed(r *api.ExperimentReport, v api.Verdict) api.Verdict {
 	if v.Result != api.Ship {
 		return v
 	}
-	var worse []string
-	for _, m := range r.Metrics {
-		if slices.ContainsFunc(m.Variants, func(of api.VariantMetric) bool {
-			return of.Variant == v.Variant && of.Worse
-		}) {
-			worse = append(worse, m.Name)
-		}
-	}
+	worse := r.Worse(v.Variant)
 	if worse == nil {
 		return v
 	}
@@ -125,44 +118,30 @@ func weighed(r *api.ExperimentReport, v api.Verdict) api.Verdict {
 	return v
 }
 
-// lately returns the verdict, given the revenue that came too late to count. If that could reverse the gain of the
+// delayed returns the verdict, given the revenue that came too late to count. If that could reverse the gain of the
 // variant to ship, or its lead over another one, people decide.
-func lately(r *api.ExperimentReport, v api.Verdict, currency string) api.Verdict {
-	names := v.Tied
-	if v.Result == api.Ship || v.Result == api.Weigh {
+func delayed(r *api.ExperimentReport, v api.Verdict, currency string) api.Verdict {
+	names, words := v.Tied, "but revenue that came too late to count could reverse that"
+	switch v.Result {
+	case api.Ship:
 		names = []string{v.Variant}
+	case api.Weigh:
+		names, words = []string{v.Variant}, "and revenue that came too late to count could reverse the gain"
 	}
 	for _, name := range names {
 		of := r.Variant(name)
-		for i := range r.Variants {
-			over := &r.Variants[i]
-			late := api.Late(of, over)
-			if over == of || late >= 0 || leadOver(r, of, over)+late > 0 {
-				continue
-			}
-			if v.Result == api.Ship {
-				v.Result = api.Weigh
-			}
-			v.Reason += fmt.Sprintf(", but revenue that came too late to count could reverse that: %s of %q, %s of %q",
-				api.Amount(of.Later, currency), of.Name, api.Amount(over.Later, currency), over.Name)
-			return v
+		over := r.Rival(of)
+		if over == nil {
+			continue
 		}
+		if v.Result == api.Ship {
+			v.Result = api.Weigh
+		}
+		v.Reason += fmt.Sprintf(", %s: %s of %q, %s of %q", words, api.Amount(of.Later, currency), of.Name,
+			api.Amount(over.Later, currency), over.Name)
+		return v
 	}
 	return v
-}
-
-// leadOver returns how much more one variant surely earns than another, beyond the least gain if that is the control. It
-// is +Inf if that is not certain.
-func leadOver(r *api.ExperimentReport, of, over *api.VariantReport) float64 {
-	if over.Name == r.Control {
-		return of.Difference.Low - r.MinGain
-	}
-	for _, p := range r.Pairs {
-		if p.Variant == of.Name && p.Over == over.Name && p.Difference.Low > 0 {
-			return p.Difference.Low
-		}
-	}
-	return math.Inf(1)
 }
 
 // tie returns the verdict about variants that surely gain and cannot be told apart.

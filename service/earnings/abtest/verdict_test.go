@@ -92,7 +92,8 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		e.Leave(entry, now, cohort, first, closed, segment)
 		if earned := closed.Earned(); c.refunds != nil && earned > 0 && rng.Float64() < c.refunds[class] {
 			e.Correct(&eventlog.Corrected{Correction: "r", Entry: entry, Made: now, Variant: o.Variant, Shown: []string{"i"},
-				Choice: 1, Before: earned, Value: -earned, Withdraws: true, InTime: true, Unit: unit, Segment: segment}, cohort)
+				Choice: 1, Before: earned, Value: -earned, Withdraws: true, InTime: true, Bound: closed.Bound(), Unit: unit,
+				Segment: segment}, cohort)
 		}
 		if n%every == every-1 {
 			e.Advance(now+cohort, cohort)
@@ -384,8 +385,8 @@ func TestRefundsAreNoGain(t *testing.T) {
 	}
 }
 
-// A refund of more than the sale counts down to 0, and the rest is late; so is the correction of a cohort that counts,
-// and of an outcome that came late.
+// A refund of more than the sale counts down to 0, an addition up to the bound of the outcome, and the rest is late. So is
+// the correction of a cohort that counts, and of an outcome that came late.
 func TestRest(t *testing.T) {
 	e := abtest.New(1, 0, &api.Experiment{Name: "x", Control: "a", Variants: []api.Variant{
 		{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, cohort)
@@ -395,7 +396,8 @@ func TestRest(t *testing.T) {
 	_, first := e.Enter(2, 0, cohort, o)
 	e.Leave(2, 0, cohort, first, &offer.Closed{Offer: o, Entry: 2, Choice: 1}, "")
 	correct := func(before, value float64, inTime bool) {
-		e.Correct(&eventlog.Corrected{Entry: 2, Variant: name, Before: before, Value: value, InTime: inTime, Unit: unit}, cohort)
+		e.Correct(&eventlog.Corrected{Entry: 2, Variant: name, Before: before, Value: value, InTime: inTime, Bound: 1,
+			Unit: unit}, cohort)
 	}
 	want := func(revenue, late float64) {
 		t.Helper()
@@ -405,12 +407,42 @@ func TestRest(t *testing.T) {
 	}
 	correct(1, -3, true)
 	want(0, -2)
-	correct(-2, 5, true)
+	correct(-2, 1000, true)
+	want(0, 997)
+	correct(998, -997.5, true)
 	want(0, 0)
 	correct(9, -4, false)
 	want(0, -4)
 	e.Advance(cohort, cohort)
-	want(3, -4)
-	correct(3, -1, true)
-	want(3, -5)
+	want(0.5, -4)
+	correct(0.5, -1, true)
+	want(0.5, -5)
+	if v := e.Report("", window, cohort).Variant(name); v.Mean.High > 1 {
+		t.Errorf("additions widened %+v", v.Mean)
+	}
+}
+
+// If the clock is set back, a cohort that counted begins again. A refund of what counted is late, and changes none of the
+// other decisions.
+func TestCohortsThatBeginAgain(t *testing.T) {
+	e := abtest.New(1, 0, &api.Experiment{Name: "x", Control: "a", Variants: []api.Variant{
+		{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, cohort)
+	unit := uint64(7)
+	name := e.Name(e.Class(unit))
+	sell := func(entry uint64) {
+		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}}, Estimates: offer.Estimates{Variant: name, Unit: unit}}
+		_, first := e.Enter(entry, 0, cohort, o)
+		e.Leave(entry, 0, cohort, first, &offer.Closed{Offer: o, Entry: entry, Choice: 1}, "")
+	}
+	sell(2)
+	e.Advance(cohort, cohort)
+	sell(3)
+	for entry := range uint64(4) {
+		e.Correct(&eventlog.Corrected{Entry: entry, Variant: name, Before: 1, Value: -1, InTime: true, Bound: 1,
+			Unit: unit}, cohort)
+	}
+	e.Advance(2*cohort, cohort)
+	if v := e.Report("", window, cohort).Variant(name); v.Group.Revenue != 1 || v.Group.Rounds != 2 || v.Later != -1 {
+		t.Errorf("%+v, and %v late", v.Group, v.Later)
+	}
 }
