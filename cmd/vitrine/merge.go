@@ -45,7 +45,7 @@ func (c reproduceCmd) leaveOut(t terminal, names []string) (kept []string, err e
 	for _, n := range names {
 		study, named := slices.Contains(experiments.WithoutFile(), n), slices.Contains(c.Names, n)
 		switch {
-		case study && named && len(c.Policies) > 0:
+		case study && len(names) == 1 && len(c.Policies) > 0:
 			return nil, usagef("--policies: %s has none to choose from: leave out --policies or %s", n, n)
 		case !study || c.Shard == "":
 			kept = append(kept, n)

@@ -12,6 +12,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
+	"vitrine/service/earnings"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/setup"
@@ -98,7 +99,8 @@ func TestPlacementsAreCharged(t *testing.T) {
 		want         int64
 	}{
 		{"as it is", shop, home},
-		{"more memory", strings.Replace(shop, "200000", "400000", 1), home + 200000 + 2*50000 + 200000/16},
+		{"more memory", strings.Replace(shop, "200000", "400000", 1), home + 200000 + 2*50000 + 200000/16 +
+			int64(earnings.ItemBytes*(earnings.MaxItems(400000)-earnings.MaxItems(200000)))},
 		{"fewer states", strings.Replace(shop, `"memory_bytes"`, `"max_versions":1,"memory_bytes"`, 1),
 			home - 7*size.State},
 		{"a bad policy", strings.Replace(shop, "ucb-mnl", "ucb-mln", 1), home - 7*size.State},
