@@ -290,11 +290,11 @@ func (p parameter) list() ([]any, error) {
 			keys := append(slices.Sorted(maps.Keys(table)), "key")
 			return nil, p.errorf("has a table among its values: search the keys in it, %s.%s = […]", p.key, keys[0])
 		}
-		if text := settings.Literal(v); slices.Contains(seen, text) {
+		text := settings.Literal(v)
+		if slices.Contains(seen, text) {
 			return nil, p.errorf("has the value %s twice", text)
-		} else {
-			seen = append(seen, text)
 		}
+		seen = append(seen, text)
 	}
 	return list, nil
 }

@@ -194,7 +194,7 @@ type Gain struct {
 	Decisions   uint64    `json:"decisions" doc:"decisions that count"`
 	PerDecision Interval  `json:"per_decision" doc:"revenue a decision above what it is compared with"`
 	Total       Interval  `json:"total" doc:"the same in all decisions that count"`
-	Late        float64   `json:"late_revenue,omitzero" doc:"what revenue that came too late to count, such as refunds, would add to the total; left out if 0"`
+	Late        float64   `json:"late_revenue,omitzero" doc:"revenue that came too late to count, such as refunds: the change of the total if it counted; left out if 0"`
 }
 
 // Values of [Gain.Over] without an experiment, besides [Holdout].

@@ -39,12 +39,17 @@ func members(ctx context.Context, items *catalogue.Catalogue, by catalogue.Group
 		if err != nil {
 			return nil, 0, err
 		}
+		leave, err := items.Enter(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
 		items.RLock()
 		if !items.CatchUp(nil, g) {
 			items.RUnlock()
+			leave()
 			continue
 		}
-		defer items.RUnlock()
+		defer func() { items.RUnlock(); leave() }()
 		inGroup = make([]int, g.Len())
 		for _, number := range g.Of {
 			if number < 0 {
@@ -57,7 +62,7 @@ func members(ctx context.Context, items *catalogue.Catalogue, by catalogue.Group
 	}
 }
 
-// limitWarning says what is wrong with a limit, or "". Pages show at most size items.
+// limitWarning names the fault of a limit, or is "". Pages show at most size items.
 func limitWarning(l api.Limit, inGroup []int, free, size int) string {
 	limited, room := 0, free
 	for _, n := range inGroup {

@@ -180,6 +180,7 @@ type offered struct {
 	sequence  uint64
 	time      int64
 	deferred  bool   // and not activated
+	variant   string // of an experiment that was shown, or ""
 	shopper   string // the name, or the hash in experiments; "" if unknown
 	ruled     bool   // whether the request came with rules
 
@@ -317,7 +318,7 @@ func (x *decisions) offered(ctx context.Context, sequence uint64, e *eventlog.Ev
 	if err != nil {
 		return o
 	}
-	o.deferred, o.shopper, o.ruled = with.Deferred, with.Shopper, with.Rules != ""
+	o.deferred, o.shopper, o.variant, o.ruled = with.Deferred, with.Shopper, with.Variant, with.Rules != ""
 	if o.shopper == "" && with.Unit != 0 {
 		o.shopper = strconv.FormatUint(with.Unit, 36)
 	}

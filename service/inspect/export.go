@@ -150,10 +150,7 @@ type lineOutcome struct {
 func writeLine(out *jsontext.Encoder, o *offered, end outcome) error {
 	l := line{
 		Placement: o.placement, Decision: o.Decision, Entry: o.sequence, Time: stamp(o.time), Candidates: o.Candidates,
-		PolicyEntry: o.PolicyEntry, Source: offer.SourceNames[o.Mode], Status: end.status,
-	}
-	if e, err := offer.Decode(o.Answer, len(o.Shown)); err == nil {
-		l.Variant = e.Variant
+		PolicyEntry: o.PolicyEntry, Source: offer.SourceNames[o.Mode], Status: end.status, Variant: o.variant,
 	}
 	named := o.named()
 	if named && len(o.ItemIDs) > 0 && o.config.Schema().NumUser() > 0 {

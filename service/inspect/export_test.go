@@ -89,8 +89,9 @@ func TestExportNamesVariant(t *testing.T) {
 	for _, variant := range []string{"", "rival", api.Holdout} {
 		var out bytes.Buffer
 		e := offer.Estimates{Variant: variant, Unit: 7}
-		o := &offered{placement: "home", Offered: &eventlog.Offered{Decision: "d", ItemIDs: []string{"a"}, Shown: []int32{0},
-			Candidates: 1, Width: 1, Features: []float64{1}, Revenue: []float64{1}, Mode: 1, Answer: e.Append(nil)}}
+		o := new(decisions).offered(t.Context(), 0, &eventlog.Event{Placement: "home"}, &eventlog.Offered{Decision: "d",
+			ItemIDs: []string{"a"}, Shown: []int32{0}, Candidates: 1, Width: 1, Features: []float64{1},
+			Revenue: []float64{1}, Mode: 1, Answer: e.Append(nil)})
 		fatal.If(t, writeLine(jsontext.NewEncoder(&out), o, outcome{}))
 		o.config = fatal.Or(setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)))(t)
 		row := tableRows(o, outcome{})[0]

@@ -132,8 +132,8 @@ func tableRows(o *offered, end outcome) []map[string]any {
 			"shown": int64(place), "chosen": chosen, "units": units, "units_value": value,
 			"revenue": o.revenue(i), "source": offer.SourceNames[o.Mode], "status": end.status, "earned": earned,
 		}
-		if e, err := offer.Decode(o.Answer, len(o.Shown)); err == nil && e.Variant != "" && !hasFeature(o.config, "variant") {
-			row["variant"] = e.Variant
+		if o.variant != "" && !hasFeature(o.config, "variant") {
+			row["variant"] = o.variant
 		}
 		if end.sequence > 0 {
 			row["outcome_time"] = stamp(end.time)

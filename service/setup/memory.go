@@ -22,9 +22,8 @@ func (c *Config) Share() int { return c.MemoryBytes / 4 }
 
 // Bound returns the maximal bytes of a placement's decisions and rounds under any traffic: Memory for the
 // remembered decisions, a quarter of it for the rounds that wait for the learner, a quarter for the rounds
-// since its last checkpoint, a sixteenth for the names of evicted decisions, and a sixteenth for the counts of
-// items. The learner and its kept states come on top; their size depends on the policy, and some policies keep all
-// rounds.
+// since its last checkpoint, and a sixteenth each for the names of evicted decisions and the counts of items. The
+// learner and its kept states come on top; their size depends on the policy, and some policies keep all rounds.
 func (c *Config) Bound() int {
 	return c.MemoryBytes + 2*c.Share() + c.MemoryBytes/EvictedShare +
 		earnings.ItemBytes*earnings.MaxItems(c.MemoryBytes) + c.schema.NamesBytes()

@@ -41,7 +41,8 @@ func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64)
 		return conflict("the decision has %d corrections, which is the limit", maxCorrections)
 	}
 	body := r.corrected(o, int32(place), r.earned(o))
-	if body.Adds = !was; r.Status == chosen {
+	body.Adds = !was
+	if r.Status == chosen {
 		closed := &offer.Closed{Offer: o, Basket: r.rare().basket}
 		body.InTime, body.Bound, body.Unit, body.Segment = true, closed.Bound(), o.Unit, r.placement.segment(closed)
 	}

@@ -563,7 +563,7 @@ class Gain(TypedDict):
     decisions: int
     """Decisions that count."""
     late_revenue: NotRequired[float]
-    """What revenue that came too late to count, such as refunds, would add to the total; left out if 0."""
+    """Revenue that came too late to count, such as refunds: the change of the total if it counted; left out if 0."""
     over: str
     """What it is compared with: chance, for sets drawn uniformly; holdout, for the caller's own sets, shown to the shoppers who are held out; baseline, for the caller's own sets at other times; in an experiment the name of the control."""
     per_decision: Interval

@@ -92,8 +92,9 @@ func (e *Experiment) recountSegment(s *sample, class int, value string, n earnin
 		return
 	}
 	n.In(&s.parts[k].groups[class])
+	control := Of(e.Design, e.Design.Control)
 	for v, share := range shares {
-		if control := Of(e.Design, e.Design.Control); v != control && share > 0 && shares[control] > 0 {
+		if v != control && share > 0 && shares[control] > 0 {
 			earnings.Contrast{P: share, Q: shares[control]}.Replace(&s.parts[k].leads[v], sideOf(class, v, control),
 				n.Before, n.After, s.block.Centre)
 		}

@@ -422,8 +422,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// If the clock is set back, a cohort that counted begins again. A refund of what counted is late, and changes none of the
-// other decisions.
+// If the clock is set back, a cohort that counted begins again. A refund of a decision that counted is late, and leaves
+// the other decisions as they were.
 func TestCohortsThatBeginAgain(t *testing.T) {
 	e := abtest.New(1, 0, &api.Experiment{Name: "x", Control: "a", Variants: []api.Variant{
 		{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, cohort)

@@ -249,8 +249,8 @@ func (s *Store) Confirm(ctx context.Context) error {
 	return s.confirm(ctx)
 }
 
-// took records the send time of a write that the servers took, or of a look at the lease. A renewal may have been sent after a commit that ends
-// later.
+// took records the send time of a write that the servers took, or of a look at the lease. A renewal may have been sent
+// after a commit that ends later.
 func (s *Store) took(sent time.Time) {
 	for {
 		last := s.wrote.Load()

@@ -149,7 +149,7 @@ func TestErrorsOfAHealthyConnection(t *testing.T) {
 	expect.Equal(t, strings.Count(said.String(), "slow consumer"), 2, "n warnings")
 }
 
-// A mark keeps what an operator changed in the stream since it was opened.
+// A mark keeps the changes that an operator made to the stream since it was opened.
 func TestMarkKeepsTheStream(t *testing.T) {
 	url := natstest.URL(t)
 	s := connect(t, natslog.Options{URL: url})
