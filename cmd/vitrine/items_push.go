@@ -159,7 +159,7 @@ func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *items
 			return serviceError(fmt.Errorf("items %d to %d: %w; the %d items before these were sent", sent+1, sent+len(part), err, sent))
 		}
 		sent += len(part)
-		sum.Changed, sum.Clipped, sum.Unknown = sum.Changed+a.Changed, sum.Clipped+a.Clipped, append(sum.Unknown, a.Unknown...)
+		sum.Add(a)
 		part = part[:0]
 		return nil
 	}

@@ -84,6 +84,13 @@ type ItemsChanged struct {
 	Unknown        []string `json:"unknown,omitzero" doc:"ids that the catalogue does not have: of a patch or a deletion, the first 100"`
 }
 
+// Add adds the answer to a later change to the answers to the changes before it.
+func (c *ItemsChanged) Add(later *ItemsChanged) {
+	c.CatalogueEntry, c.Items = later.CatalogueEntry, later.Items
+	c.Changed, c.Clipped = c.Changed+later.Changed, c.Clipped+later.Clipped
+	c.Unknown = append(c.Unknown, later.Unknown...)
+}
+
 // ItemIDs names items of a catalogue.
 type ItemIDs struct {
 	IDs []string `json:"ids" minItems:"1"`

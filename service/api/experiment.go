@@ -244,8 +244,12 @@ func (r *ExperimentReport) From() time.Time {
 
 // Late returns how much more revenue of one variant than of another came too late to count, per decision that counts.
 func Late(of, over *VariantReport) float64 {
-	per := func(v *VariantReport) float64 { return v.Later / float64(max(v.Group.Rounds, 1)) }
-	return per(of) - per(over)
+	return PerDecision(of.Later, of.Group.Rounds) - PerDecision(over.Later, over.Group.Rounds)
+}
+
+// PerDecision divides revenue by the number of decisions that count; without decisions it returns the revenue.
+func PerDecision(revenue float64, decisions uint64) float64 {
+	return revenue / float64(max(decisions, 1))
 }
 
 // Variant returns a variant's results, or nil.

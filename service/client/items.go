@@ -39,8 +39,7 @@ const ItemsChunk = 1000
 func (c *Client) changeItems(ctx context.Context, method, placement string,
 	items []api.CatalogueItem) (*api.ItemsChanged, error) {
 	maxBody := math.MaxInt
-	var changed, clipped int
-	var unknown []string
+	sum := new(api.ItemsChanged)
 	for done := 0; ; {
 		var body bytes.Buffer
 		n := done
@@ -66,10 +65,9 @@ func (c *Client) changeItems(ctx context.Context, method, placement string,
 		if err != nil {
 			return nil, err
 		}
-		a.Changed, a.Clipped = a.Changed+changed, a.Clipped+clipped
-		a.Unknown = append(unknown, a.Unknown...)
-		if done, changed, clipped, unknown = n, a.Changed, a.Clipped, a.Unknown; done == len(items) {
-			return a, nil
+		sum.Add(a)
+		if done = n; done == len(items) {
+			return sum, nil
 		}
 	}
 }

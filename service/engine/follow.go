@@ -29,7 +29,8 @@ type follower struct {
 	leader     func() string
 	lead       chan leading
 	isFollower atomic.Bool
-	fresh      atomic.Int64 // when the state last included all log entries, Unix nanoseconds
+	fresh      atomic.Int64 // when the state last included all log entries, or the engine was opened, Unix nanoseconds
+	sawEnd     atomic.Bool  // whether the state ever included all log entries
 	awaited    awaited      // the follower's
 	waiters
 }
@@ -128,17 +129,15 @@ func (e *Engine) refusal() error {
 }
 
 // Lag returns how long ago the state included all log entries; a leader's lag is 0. On an idle log it is at most the
-// time that the store needs to notice that nothing new was written. It exceeds Unseen until the state includes them for
-// the first time.
-func (e *Engine) Lag() time.Duration {
+// time that the store needs to notice that nothing new was written. Until the state includes all entries for the first
+// time, sawEnd is false and the lag is the time since the engine was opened.
+func (e *Engine) Lag() (lag time.Duration, sawEnd bool) {
 	if !e.isFollower.Load() {
-		return 0
+		return 0, true
 	}
-	return max(0, time.Since(time.Unix(0, e.fresh.Load())))
+	sawEnd = e.sawEnd.Load()
+	return max(0, time.Since(time.Unix(0, e.fresh.Load()))), sawEnd
 }
-
-// Unseen is longer than any real lag.
-const Unseen = 10 * 365 * 24 * time.Hour
 
 // Failure returns why the engine stopped, or nil while it runs.
 func (e *Engine) Failure() error {
@@ -384,7 +383,10 @@ func (e *Engine) look() {
 		e.awaited.sequence, e.awaited.at = store.Synced()
 	}
 	if !e.awaited.at.IsZero() && e.state.Position.Sequence >= e.awaited.sequence {
-		e.fresh.Store(max(e.fresh.Load(), e.awaited.at.UnixNano()))
+		if at := e.awaited.at.UnixNano(); at > e.fresh.Load() || !e.sawEnd.Load() {
+			e.fresh.Store(at)
+		}
+		e.sawEnd.Store(true)
 		e.awaited.sequence, e.awaited.at = store.Synced()
 	}
 }

@@ -92,6 +92,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		}
 	}
 	s.PublishAll()
+	e.fresh.Store(time.Now().UnixNano())
 	go e.run(context.WithoutCancel(ctx))
 	ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	e.goroutines.Go(func() { e.relieve(ctx) })

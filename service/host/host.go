@@ -281,7 +281,6 @@ type session struct {
 	keeper *keeper
 	wrote  atomic.Bool            // whether the log took an entry
 	unable atomic.Pointer[string] // why a follower could not lead, or nil
-	opened time.Time              // when the engine was
 	since  time.Time              // when it began to answer requests, or zero
 	last   uint64                 // the last entry when it ended
 }
@@ -356,7 +355,6 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 		Applied: o.Feed.Applied}, known); err != nil {
 		return err
 	}
-	l.opened = time.Now()
 	defer l.engine.Close()
 	if err := beginPeople(); err != nil {
 		return err
@@ -538,7 +536,8 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 		applied := o.Applied
 		o.Applied = func(entry uint64, e *eventlog.Event) {
 			if f := follower.Load(); f != nil && !l.leads() {
-				l.clock.hear(e.Time, f.Lag() < time.Second)
+				lag, sawEnd := f.Lag()
+				l.clock.hear(e.Time, sawEnd && lag < time.Second)
 			}
 			applied(entry, e)
 		}

@@ -6,7 +6,6 @@ import (
 
 	"vitrine/service/alert"
 	"vitrine/service/budget"
-	"vitrine/service/engine"
 )
 
 // A disk is nearly full below this share and this number of bytes.
@@ -19,17 +18,13 @@ const (
 const maxAway = 10 * time.Second
 
 // away says that the process lacks the log's servers or is far behind the log, or its level is "".
-func (l *session) away() (level, text string) {
+func (l *session) away(lag time.Duration) (level, text string) {
 	if l.shared == nil {
 		return "", ""
 	}
 	role, away := "writes", l.shared.Unreached()
 	if !l.leads() {
 		role = "follows"
-		lag := l.engine.Lag()
-		if lag > engine.Unseen {
-			lag = time.Since(l.opened)
-		}
 		switch {
 		case lag <= maxAway:
 			return "", ""
@@ -50,7 +45,8 @@ func (l *session) problems(memory budget.Usage) (all []alert.Problem) {
 	if text := l.unable.Load(); text != nil {
 		all = append(all, alert.Problem{Level: "bad", Key: "lead", Text: *text})
 	}
-	if level, text := l.away(); level != "" {
+	lag, _ := l.engine.Lag()
+	if level, text := l.away(lag); level != "" {
 		all = append(all, alert.Problem{Level: level, Key: "servers", Text: text})
 	}
 	if over := memory.Over(); over > 0 { // a follower takes every placement that its leader has room for

@@ -31,7 +31,7 @@ type Sources struct {
 }
 
 // New returns a collector that reads the sources at each scrape.
-func New(s Sources) prometheus.Collector { return collector{s, time.Now()} }
+func New(s Sources) prometheus.Collector { return collector{s} }
 
 // Appends measures how long appends to a log take, for /metrics.
 type Appends struct{ seconds prometheus.Histogram }
@@ -208,10 +208,8 @@ var ofProcess = []struct {
 		nil, func(s *scraped) float64 { return indicator(s.Leads()) }},
 	{about("follower_lag_seconds", "How long ago the state had all entries of the log that it follows, or before it "+
 		"first did, the time since the start. 0 in the process that writes the log."), prometheus.GaugeValue, nil, func(s *scraped) float64 {
-		if lag := s.Engine.Lag(); lag < engine.Unseen {
-			return lag.Seconds()
-		}
-		return time.Since(s.since).Seconds()
+		lag, _ := s.Engine.Lag()
+		return lag.Seconds()
 	}},
 	{about("applied_entries", "The last entry of the log that is part of the state."), prometheus.GaugeValue, nil,
 		func(s *scraped) float64 { return float64(s.applied) }},
@@ -260,10 +258,7 @@ var ofProcess = []struct {
 }
 
 // collector reads the counters of the placements and of the process at each scrape.
-type collector struct {
-	Sources
-	since time.Time
-}
+type collector struct{ Sources }
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(to chan<- *prometheus.Desc) {

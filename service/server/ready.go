@@ -48,15 +48,15 @@ func (s *Server) standing() (p *api.Process, problem string) {
 		}
 		return p, problem
 	}
-	lag := s.engine.Lag()
+	lag, sawEnd := s.engine.Lag()
 	p.LagSeconds, p.Leader = lag.Seconds(), s.engine.Leader()
 	writes := "which is written by " + p.Leader
 	if p.Leader == "" {
 		writes = "which no process is known to write"
 	}
 	switch {
-	case lag > engine.Unseen:
-		problem, p.LagSeconds = "this process is a follower that has not seen the end of the log yet", 0
+	case !sawEnd:
+		problem = "this process is a follower that has not seen the end of the log yet"
 	case lag > maxLag:
 		problem = fmt.Sprintf("this process is a follower and %v behind the log, %s", lag.Round(time.Millisecond),
 			writes)

@@ -169,7 +169,11 @@ func (c *conn) hasHeard(moved uint64) bool {
 // hears notes that the process got a message with entries as soon as it was stored. It does not count while the state
 // is behind: one without an old decision in memory reads its offer from the log first.
 func (c *conn) hears(message uint64) {
-	if e, _ := c.p.at(); e == nil || e.Lag() >= time.Second {
+	e, _ := c.p.at()
+	if e == nil {
+		return
+	}
+	if lag, sawEnd := e.Lag(); !sawEnd || lag >= time.Second {
 		return
 	}
 	c.mu.Lock()

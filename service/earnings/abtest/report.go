@@ -135,12 +135,10 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 // Gain returns how much more the decisions earn that a hold-out compares with; ok is false before both sides have some.
 func (e *Experiment) Gain() (g api.Gain, ok bool) {
 	d, ok := e.difference(notHeldOut, heldOut)
-	n, late := e.groups[notHeldOut].Rounds, [2]api.VariantReport{}
-	for class := range late {
-		late[class] = api.VariantReport{Group: e.groups[class], Later: e.later[class]}
-	}
+	n := e.groups[notHeldOut].Rounds
+	late := api.PerDecision(e.later[notHeldOut], n) - api.PerDecision(e.later[heldOut], e.groups[heldOut].Rounds)
 	return api.Gain{Over: api.Holdout, Randomized: true, Since: timeOf(e.begun), Decisions: n, PerDecision: d,
-		Total: d.Times(n), Late: float64(n) * api.Late(&late[notHeldOut], &late[heldOut])}, ok
+		Total: d.Times(n), Late: float64(n) * late}, ok
 }
 
 func timeOf(t int64) time.Time { return time.Unix(0, t).UTC() }
