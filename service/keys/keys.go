@@ -143,6 +143,12 @@ func decode(text []byte) ([]Key, error) {
 			return nil, fmt.Errorf("key %q: sha256 must have 64 hexadecimal digits", k.Name)
 		}
 		k.sum, k.SHA256 = [sha256.Size]byte(sum), strings.ToLower(k.SHA256)
+		for _, other := range file.Keys[:i] {
+			if other.sum == k.sum {
+				return nil, fmt.Errorf("key %q: its sha256 is also key %q's, and a token stands for one key: remove one "+
+					"of the two keys", k.Name, other.Name)
+			}
+		}
 		if len(k.Scopes) == 0 {
 			return nil, fmt.Errorf("key %q: scopes is missing: choose from %s", k.Name, strings.Join(Scopes, ", "))
 		}

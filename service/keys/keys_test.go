@@ -26,6 +26,8 @@ func TestKeyFiles(t *testing.T) {
 		strings.Replace(good, `["read"]`, `[]`, 1):           `key "shop": scopes is missing`,
 		strings.Replace(good, `["read"]`, `["read", "everything"]`,
 			1): `key "shop": scope "everything": unknown: must be one of`,
+		good + strings.Replace(strings.Replace(good, "shop", "desk", 1), key.SHA256, strings.ToUpper(key.SHA256),
+			1): `key "desk": its sha256 is also key "shop"'s`,
 		good + "placements = []":       `key "shop": placements must be`,
 		good + `placements = ["a",""]`: `key "shop": placements must be`,
 		good + `placements = "a"`:      "line 5: not TOML",
