@@ -76,7 +76,7 @@ func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Re
 	if err != nil {
 		return nil, err
 	}
-	q.Now, q.Holds = now, holds
+	q.Now, q.Holds, q.NewID = now, holds, e.newID
 	q.Number = func() uint64 { return e.number(v.Placement, follows) }
 	sum := q.Sum()
 	before, forgotten, err := e.earlier(ctx, seen.Name, r.Decision, sum)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -48,6 +49,9 @@ type Options struct {
 	// Replica is a number, from 1 on, that no other engine on this log uses or has used. It keeps the numbers of
 	// decisions apart, and with them their random draws.
 	Replica uint64
+	// NewID returns the id of a decision whose request names none. If nil, ids are 130 random bits: whoever knows an id
+	// may report its outcome, so an id must not be guessed. Engines on one log must never return the same id.
+	NewID func() string
 	// Leader names the process that writes the log while this one follows, "" if no process does. Nil is allowed.
 	Leader func() string
 
@@ -66,11 +70,15 @@ type Options struct {
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{
 		store: o.Store, recent: offer.NewCandidateCache(), applied: o.Applied, gather: o.Gather, shoppers: o.Shoppers,
+		newID:     o.NewID,
 		flights:   flights{keys: map[shoppers.Key]int{}},
 		proposals: make(chan *proposal, 256), crowded: make(chan *crowding), searching: make(chan struct{}, 1),
 		quit: make(chan struct{}), stopped: make(chan struct{}),
 		follower:  follower{leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm, clock: o.Clock},
+	}
+	if e.newID == nil {
+		e.newID = rand.Text
 	}
 	s := state.NewState(o.Build, e.goroutines.Go)
 	s.Log, e.state = o.Store, s

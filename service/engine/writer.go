@@ -24,6 +24,7 @@ type Engine struct {
 	recent  *offer.CandidateCache
 	applied func(uint64, *eventlog.Event)
 	gather  time.Duration
+	newID   func() string
 
 	shoppers shoppers.Store // nil: no shopper is recognised
 	flights  flights

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -196,8 +195,8 @@ func (d *Decider) pick() (err error) {
 		Decision: r.Decision, Candidates: r.len(), Width: v.Config.Schema().Width(),
 		Propensity: d.own.Propensity, PolicyEntry: d.policy.Entry, Mode: offer.ByPolicy,
 	}
-	if o.Decision == "" {
-		o.Decision = v.Name + "~" + strconv.FormatUint(v.Born, 10) + "." + strconv.FormatUint(d.estimates.Number, 10)
+	if o.Decision == "" && !r.isTrial {
+		o.Decision = r.NewID()
 	}
 	d.made.Offered, d.shown = o, d.own.Assortment
 	switch {

@@ -17,6 +17,7 @@ type Request struct {
 	*api.Request
 	Now    int64         // Unix nanoseconds
 	Number func() uint64 // called once the request is known to be valid; returns the decision's number within the placement
+	NewID  func() string // called if the request names no decision; a trial needs no id
 	Holds  bool          // keep the catalogue locked until the decision is made
 
 	items   []api.Item // N

@@ -71,9 +71,6 @@ func Try(ctx context.Context, v *View, r *api.Request, now int64, typical []floa
 		return nil, nil, err
 	}
 	o := &made.Offer
-	if r.Decision == "" {
-		o.Decision = ""
-	}
 	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: d.policy, request: q, x: d.x,
 		ruled: true, hasRows: true, typical: typical}
 	for _, id := range e.ids {

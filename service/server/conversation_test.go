@@ -120,6 +120,8 @@ func (c *conversation) start(t testing.TB) {
 		people := fatal.Or(shoppers.Open(filepath.Join(t.TempDir(), "shoppers")))(t)
 		t.Cleanup(func() { _ = people.Close() })
 		e.Shoppers = people
+		n := 0 // requests come one at a time
+		e.NewID = func() string { n++; return fmt.Sprint("made-", n) }
 		o.Limits = limits
 		if file == "" {
 			return

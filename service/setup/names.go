@@ -29,7 +29,7 @@ func CheckShopper(id string) error {
 	return nil
 }
 
-// CheckDecision reports an id in a field that must be escaped in a URL. Ids that the engine makes contain a ~.
+// CheckDecision reports an id in a field that must be escaped in a URL.
 func CheckDecision(field, id string) error {
 	if len(id) > MaxDecision {
 		return api.Fieldf(field, "must have at most %d bytes", MaxDecision)

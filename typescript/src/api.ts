@@ -165,7 +165,7 @@ export interface DecideRequest {
   candidates?: readonly string[];
   /** The spaces of the items shown sum to at most this, in addition to the placement's capacity: a number with at most 6 decimals. */
   capacity?: number;
-  /** The caller's id for the decision, of letters, digits, '.', '_', '-' and ':'; the same id and request have the same answer. If left out, the service makes one. */
+  /** The caller's id for the decision, of letters, digits, '.', '_', '-' and ':'; the same id and request have the same answer. Whoever knows an id may report its outcome, so draw it by chance, such as a UUID. If left out, the service draws one. */
   decision_id?: string;
   /** Whether the decision waits for its outcome only after it is activated. */
   defer?: boolean;

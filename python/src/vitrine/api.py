@@ -186,7 +186,7 @@ class DecideRequest(TypedDict):
     capacity: NotRequired[float]
     """The spaces of the items shown sum to at most this, in addition to the placement's capacity: a number with at most 6 decimals."""
     decision_id: NotRequired[str]
-    """The caller's id for the decision, of letters, digits, '.', '_', '-' and ':'; the same id and request have the same answer. If left out, the service makes one."""
+    """The caller's id for the decision, of letters, digits, '.', '_', '-' and ':'; the same id and request have the same answer. Whoever knows an id may report its outcome, so draw it by chance, such as a UUID. If left out, the service draws one."""
     defer: NotRequired[bool]
     """Whether the decision waits for its outcome only after it is activated."""
     exclude: NotRequired[list[str]]
