@@ -78,7 +78,7 @@ func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Re
 	}
 	q.Now, q.Holds, q.NewID = now, holds, e.newID
 	q.Number = func() uint64 { return e.number(v.Placement, follows) }
-	sum := q.Sum()
+	sum := q.Sum(shopper.Name)
 	before, forgotten, err := e.earlier(ctx, seen.Name, r.Decision, sum)
 	if before != nil || err != nil {
 		return before, err

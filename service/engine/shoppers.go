@@ -38,7 +38,7 @@ func (f *flights) use(k shoppers.Key) bool {
 }
 
 // recognize returns a request with the name of its shopper in place of the id, if the placement remembers shoppers, and
-// the shopper's past. So the log holds no id, not even in the hash of the request or of an experiment's unit. A new
+// the shopper's past. So the log holds no id, not even in the hash of an experiment's unit. A new
 // shopper gets a name if draws is set, and otherwise stays unknown.
 func (e *Engine) recognize(ctx context.Context, v *page.View, r *api.Request, now int64,
 	draws bool) (_ *api.Request, _ page.Shopper, key shoppers.Key, err error) {

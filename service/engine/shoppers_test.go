@@ -120,6 +120,20 @@ func TestShoppersAreRemembered(t *testing.T) {
 	replays(t, e, o)
 }
 
+// A repeated request for another shopper gets a conflict only while the placement remembers the first one.
+func TestAnotherShopperIsAnotherRequest(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store), Shoppers: keysOf(t)})
+	put(t, e, "home", remembering)
+	r := priced("a")
+	r.ShopperID = "anna"
+	decide(t, e, "home", r, 0)
+	if a := decide(t, e, "home", r, 1); !a.Decoded {
+		t.Error("the repeated request got an answer of its own")
+	}
+	r.ShopperID = "bert"
+	expect.Fails(e.Decide(t.Context(), "home", r, 2))(t, engine.ErrConflict)
+}
+
 // A late outcome tells that a deferred page was shown: its shopper then has seen it once, however it ended.
 func TestLateOutcomesAreViews(t *testing.T) {
 	for _, c := range []struct{ deferred, activated, evicted bool }{

@@ -70,7 +70,7 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 		return events, entries, err
 	}
 	d.estimates = offer.Estimates{}
-	o := &eventlog.Offered{Decision: m.Request.Decision, Request: q.Sum(), Candidates: n, Width: width,
+	o := &eventlog.Offered{Decision: m.Request.Decision, Request: q.Sum(""), Candidates: n, Width: width,
 		Propensity: m.Propensity, Mode: offer.ByImport}
 	if err := m.checkLaw(n, at); err != nil {
 		return events, entries, err

@@ -159,9 +159,10 @@ func (r *Request) checkItems(index map[string]int) error {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// Sum returns the HighwayHash-256 of the request's content under a key of zeros. Requests that differ in any field get
-// different sums, except by chance. The JSON encoding makes no difference.
-func (r *Request) Sum() [32]byte {
+// Sum returns the HighwayHash-256 of the request's content under a key of zeros, with the shopper's name in place of
+// shopper_id: the log holds the sum, and whoever reads the log could test ids by it. Requests that differ in any other
+// field get different sums, except by chance. The JSON encoding makes no difference.
+func (r *Request) Sum(shopper string) [32]byte {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	b := (*buf)[:0]
@@ -199,7 +200,7 @@ func (r *Request) Sum() [32]byte {
 		b = appendStrings(b, s.Exclude)
 	}
 	b = appendStrings(b, r.Baseline)
-	b = appendString(b, r.ShopperID)
+	b = appendString(b, shopper)
 	b = appendFlag(b, r.Defer)
 	b = appendStrings(b, r.Candidates)
 	b = appendString(b, r.Filter)

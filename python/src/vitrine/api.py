@@ -208,7 +208,7 @@ class DecideRequest(TypedDict):
     shopper: NotRequired[dict[str, Any]]
     """Features of the user, by name."""
     shopper_id: NotRequired[str]
-    """At most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment; a placement with shopper_history also remembers by it what the shopper has seen and bought, and others ignore it. The log keeps a hash of it, with shopper_history under a key that an erasure deletes."""
+    """At most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment; a placement with shopper_history also remembers by it what the shopper has seen and bought, and others ignore it. With shopper_history the log keeps a hash of it under a key that an erasure deletes, and a repeated decision_id with another shopper gets 409; without it an experiment or a hold-out logs an unkeyed hash, and a repeated decision_id gets the first answer whoever the shopper is."""
     slots: NotRequired[list[Slot]]
     """Places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity."""
     strict: NotRequired[bool]
