@@ -341,11 +341,11 @@ func (d *spec) typescript() string {
 			if text := sentence(s.Properties[p].Description); text != "" {
 				fmt.Fprintf(&b, "  /** %s */\n", text)
 			}
-			optional := "?"
+			optional, orUndefined := "?", " | undefined" // which callers with exactOptionalPropertyTypes need
 			if slices.Contains(s.Required, p) {
-				optional = ""
+				optional, orUndefined = "", ""
 			}
-			fmt.Fprintf(&b, "  %s%s: %s;\n", p, optional, inTypeScript.spell(s.Properties[p]))
+			fmt.Fprintf(&b, "  %s%s: %s%s;\n", p, optional, inTypeScript.spell(s.Properties[p]), orUndefined)
 		}
 		b.WriteString("}\n")
 	}
@@ -354,17 +354,20 @@ func (d *spec) typescript() string {
 	var table strings.Builder
 	for _, c := range d.calls() {
 		sent := map[string][]string{}
+		_, conditional := c.Responses["304"]
 		for _, p := range c.Parameters {
-			if p.In == "path" {
+			switch {
+			case p.In == "path":
 				sent[p.In] = append(sent[p.In], p.Name+": string")
-			} else {
-				sent[p.In] = append(sent[p.In], quoted(p.Name)+"?: string | number | boolean")
+			case !conditional || p.Name != "If-None-Match": // an answer of 304 would not have the route's type
+				sent[p.In] = append(sent[p.In], quoted(p.Name)+"?: string | number | boolean | undefined")
 			}
 		}
 		var parts []string
-		for _, p := range []struct{ of, optional string }{{"path", ""}, {"query", "?"}, {"header", "?"}} {
+		for _, p := range []struct{ of, optional, end string }{{"path", "", ""}, {"query", "?", " | undefined"},
+			{"header", "?", " | undefined"}} {
 			if len(sent[p.of]) > 0 {
-				parts = append(parts, p.of+p.optional+": { "+strings.Join(sent[p.of], "; ")+" }")
+				parts = append(parts, p.of+p.optional+": { "+strings.Join(sent[p.of], "; ")+" }"+p.end)
 			}
 		}
 		if body := c.body(inTypeScript); body != "" {
@@ -377,7 +380,7 @@ func (d *spec) typescript() string {
 		}
 		takes := "{ " + strings.Join(parts, "; ") + " }"
 		if len(parts) == 0 {
-			takes = "Record<string, never>"
+			takes = "{}"
 		}
 		fmt.Fprintf(&b, "  /** %s */\n  %s: { takes: %s; answer: %s };\n", sentence(c.Summary), c.OperationID, takes,
 			answer)

@@ -3,11 +3,11 @@ import { routes, type Answer, type CatalogueItem, type Choice, type DecideReques
 export type * from "./api.js";
 export { routes };
 
-/** A refusal: its HTTP status, its kind such as "conflict", and the service's answer, if the service has answered. */
+/** A refusal: its HTTP status (0 for a redirect in a browser), its kind such as "conflict", and the service's answer, if the service has answered. */
 export class Problem extends Error {
   readonly kind: string;
   constructor(readonly status: number, readonly document: Partial<Document>) {
-    super(`${status} ${document.detail ?? "not an answer of the service"}`);
+    super(`${status || "3xx"} ${document.detail ?? "not an answer of the service"}`);
     this.kind = String(document.type ?? "").split(":").pop()!;
   }
   /** Whether the service cannot take requests now. */
@@ -18,23 +18,27 @@ export class Problem extends Error {
 
 export interface Options {
   /** The URL of the service, or several with commas between them. In a page, its own origin if left out. */
-  readonly base?: string;
+  readonly base?: string | undefined;
   /** The token of an API key. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** Milliseconds that an attempt may take: 10 s. */
-  readonly timeout?: number;
+  readonly timeout?: number | undefined;
   /** Milliseconds from the first attempt to the beginning of the last: 30 s; negative tries each address once. */
-  readonly patience?: number;
-  readonly fetch?: typeof fetch;
+  readonly patience?: number | undefined;
+  readonly fetch?: typeof fetch | undefined;
 }
 
 interface Ends {
   /** Ends the call, which then throws the signal's reason, even with a fallback. */
   signal?: AbortSignal | undefined;
 }
-type Takes<K extends keyof Routes> = {} extends Routes[K]["takes"] ? [takes?: Routes[K]["takes"] & Ends] : [takes: Routes[K]["takes"] & Ends];
-type Values = Record<string, string | number | boolean>;
-interface Parts extends Ends { path?: Record<string, string>; query?: Values; header?: Values; body?: unknown }
+interface How extends Ends {
+  /** Receives the answer's status and headers, such as the ETag; call reads the body itself unless it returns the Response. */
+  answered?: ((answer: Response) => void) | undefined;
+}
+type Takes<K extends keyof Routes> = {} extends Routes[K]["takes"] ? [takes?: Routes[K]["takes"] & How] : [takes: Routes[K]["takes"] & How];
+type Values = Record<string, string | number | boolean | undefined>;
+interface Parts extends How { path?: Record<string, string>; query?: Values | undefined; header?: Values | undefined; body?: unknown }
 interface Prepared { route: keyof Routes; path: string; method: string; headers: Headers; body: string | null; signal: AbortSignal | undefined }
 interface Received { answer: Response; text: string | null }
 
@@ -52,6 +56,8 @@ export class Client {
 
   constructor(options: Options = {}) {
     this.#options = options;
+    checkTime("timeout", options.timeout);
+    checkTime("patience", options.patience, -Infinity);
     this.#bases = (options.base ?? "").split(",").map((base) => base.trim().replace(/\/$/, ""));
     if (options.base !== undefined && !this.#bases.every((base) => /^https?:\/\/[^/?#][^?#]*$/.test(base))) {
       throw new TypeError(`base ${JSON.stringify(options.base)}: must be a URL such as "http://127.0.0.1:8080", or several with commas between them`);
@@ -61,8 +67,9 @@ export class Client {
 
   /** Decides which items to show. If the service is away or fails, or takes longer than within (1 s), the page is the fallback: item ids,
    *  which get an empty decision_id. Reports about such a page do nothing. Without a fallback, within limits the patience. */
-  async decide(placement: string, request: DecideRequest, how: { fallback?: readonly string[]; within?: number } & Ends = {}): Promise<Answer> {
+  async decide(placement: string, request: DecideRequest, how: { fallback?: readonly string[] | undefined; within?: number | undefined } & Ends = {}): Promise<Answer> {
     if (typeof how.fallback === "string") throw new TypeError(`fallback ${JSON.stringify(how.fallback)}: must be a list of item ids`);
+    checkTime("within", how.within);
     const body = { ...request, decision_id: request.decision_id || drawn() }; // so that retries are one decision
     const within = how.within ?? (how.fallback && 1000);
     const prepared = this.#prepare("decide", { path: { name: placement }, body, signal: how.signal });
@@ -78,12 +85,12 @@ export class Client {
   }
 
   /** Reports the id of the item that was taken, null for none, or a list of the items that were taken. */
-  async outcome(placement: string, decision: string, choice: string | null | Choice[]): Promise<void> {
+  async outcome(placement: string, decision: string, choice: string | null | readonly Choice[]): Promise<void> {
     await this.call("outcome", { path: { name: placement, id: decision }, body: outcomeOf(choice) });
   }
 
-  /** Reports an outcome while the page unloads, and does not wait for the answer. */
-  beacon(placement: string, decision: string, choice: string | null | Choice[]): void {
+  /** Reports an outcome while the page unloads, such as a sale by a click that leaves it, and does not wait for the answer. */
+  beacon(placement: string, decision: string, choice: string | null | readonly Choice[]): void {
     if (!decision) return;
     const { path, method, headers, body } = this.#prepare("outcome", { path: { name: placement, id: decision }, body: outcomeOf(choice) });
     const url = this.#bases[this.#first] + path;
@@ -97,12 +104,12 @@ export class Client {
     return this.call("putItems", { path: { name: placement }, body: { items } });
   }
 
-  /** Calls any route. An answer that is not JSON is returned as the Response; null says that the ETag in If-None-Match is still right. */
+  /** Calls any route. An answer that is not JSON is returned as the Response. */
   async call<K extends keyof Routes>(route: K, ...[takes]: Takes<K>): Promise<Routes[K]["answer"]> {
     const parts = (takes ?? {}) as Parts;
     const prepared = this.#prepare(route, parts);
     const isOfFallback = parts.path?.id === "" && prepared.method === "POST" && prepared.path.includes("/decisions//"); // the service does not know such a page
-    return (isOfFallback ? null : await this.#receive(prepared)) as Routes[K]["answer"];
+    return (isOfFallback ? null : await this.#receive(prepared, undefined, parts.answered)) as Routes[K]["answer"];
   }
 
   /** What attempts have in common. It throws for the caller's mistakes, which no attempt and no fallback would mend. */
@@ -120,8 +127,9 @@ export class Client {
     };
   }
 
-  async #receive(request: Prepared, within?: number): Promise<unknown> {
+  async #receive(request: Prepared, within?: number, answered?: How["answered"]): Promise<unknown> {
     const { answer, text } = await this.#send(request, within);
+    answered?.(answer);
     if (text === null) return answer;
     if (isOf(answer, "application/json")) return JSON.parse(text);
     if (answer.ok && answer.status !== 204) throw text ? new Problem(answer.status, {}) : new SyntaxError("empty: not an answer of the service");
@@ -147,9 +155,8 @@ export class Client {
           failure = error;
         }
         if (received) {
-          if (received.answer.ok || received.answer.status === 304) return received; // 304 is for an If-None-Match
-          const problem = isOf(received.answer, "application/problem+json") ? documentOf(received.text!) : {};
-          const refusal = (failure = new Problem(received.answer.status, problem));
+          if (received.answer.ok) return received;
+          const refusal = (failure = new Problem(received.answer.status, documentOf(received, this.#bases[at]!)));
           if (request.method === "DELETE" && asked > 1 && refusal.kind === "not-found") return received; // deleted by an earlier attempt
           if (!refusal.away) throw refusal;
           after = retryAfter(received.answer);
@@ -173,7 +180,7 @@ export class Client {
     const timer = setTimeout(() => abort.abort(new DOMException("no answer in time", "TimeoutError")), Math.min(timeout, longest));
     try {
       const either = signal ? AbortSignal.any([signal, abort.signal]) : abort.signal;
-      const answer = await (this.#options.fetch ?? fetch)(this.#bases[at] + path, { method, headers, body, signal: either });
+      const answer = await (this.#options.fetch ?? fetch)(this.#bases[at] + path, { method, headers, body, signal: either, redirect: "manual" }); // a redirect drops the key and turns POST into GET
       const streams = routes[route][2];
       return { answer, text: answer.ok && streams && isOf(answer, streams) ? null : await answer.text() };
     } finally {
@@ -186,8 +193,9 @@ export class Client {
   protected jitter(): number { return Math.random(); }
   protected sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
     return new Promise((done, failed) => {
-      const timer = setTimeout(done, Math.min(milliseconds, longest));
-      signal?.addEventListener("abort", () => { clearTimeout(timer); failed(signal.reason as Error); }, { once: true });
+      const stop = () => { clearTimeout(timer); failed(signal!.reason as Error); };
+      const timer = setTimeout(() => { signal?.removeEventListener("abort", stop); done(); }, Math.min(milliseconds, longest));
+      signal?.addEventListener("abort", stop, { once: true });
     });
   }
 }
@@ -197,10 +205,18 @@ function drawn(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** A problem, or {} if it is garbled: the status decides. */
-function documentOf(text: string): Partial<Document> {
+/** Refuses NaN, which would make timers and comparisons wait for ever. */
+function checkTime(option: string, value: unknown, least = 0): void {
+  if (value === undefined || (typeof value === "number" && value >= least)) return;
+  throw new TypeError(`${option} ${String(value)}: must be a number of milliseconds${least === 0 ? ", at least 0" : ""}`);
+}
+
+/** The problem that a refusal describes, or {} if it is garbled: the status decides. */
+function documentOf({ answer, text }: Received, base: string): Partial<Document> {
+  const to = answer.type === "opaqueredirect" ? "another URL, which browsers hide from scripts" : answer.status < 400 ? answer.headers.get("Location") : null;
+  if (to !== null) return { detail: `${base || "the page's origin"} redirects to ${to}: set base to the URL that answers without a redirect` };
   try {
-    return (JSON.parse(text) as Document | null) ?? {};
+    return (isOf(answer, "application/problem+json") ? (JSON.parse(text!) as Document | null) : null) ?? {};
   } catch {
     return {};
   }
@@ -227,8 +243,8 @@ function isOf(answer: Response, mediaType: string): boolean {
   return answer.headers.get("Content-Type")?.split(";")[0]!.trim().toLowerCase() === mediaType;
 }
 
-function outcomeOf(choice: string | null | Choice[]): Outcome {
-  return Array.isArray(choice) ? { choices: choice } : { choice };
+function outcomeOf(choice: string | null | readonly Choice[]): Outcome {
+  return choice === null || typeof choice === "string" ? { choice } : { choices: choice };
 }
 
 /** The milliseconds that the service asks to wait. */

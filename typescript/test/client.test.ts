@@ -1,5 +1,8 @@
 // The client on hosts that fail, by the table of TestAddresses in service/client/addresses_test.go, and against a real service.
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { Client, type Options } from "vitrine";
 
@@ -139,14 +142,58 @@ test("a page of something else is no answer", async () => {
   await assert.rejects(hosts([() => new Response("")]).client.decide("home", {}), /not an answer of the service/);
 });
 
-test("a caller that names the ETag it has gets null while nothing has changed", async () => {
-  const { client } = hosts([() => new Response(null, { status: 304 })]);
-  assert.equal(await client.call("getPlacement", { path: { name: "home" }, header: { "If-None-Match": '"1"' } }), null);
+test("times are numbers of milliseconds, and no fallback hides one that is not", async () => {
+  for (const wrong of [NaN, "500", null] as number[]) {
+    for (const option of ["timeout", "patience"]) assert.throws(() => new Client({ [option]: wrong }), new RegExp(`TypeError: ${option} ${wrong}: must be a number of milliseconds`));
+    await assert.rejects(hosts([good]).client.decide("home", {}, { fallback: ["x"], within: wrong }), new RegExp(`TypeError: within ${wrong}: must be`));
+  }
+  assert.throws(() => new Client({ timeout: -1 }), /timeout -1: must be a number of milliseconds, at least 0/);
+  await assert.rejects(hosts([good]).client.decide("home", {}, { within: -1 }), /within -1: must be/);
+});
+
+test("waits leave no listener at a signal of many calls", async () => {
+  const { signal } = new AbortController();
+  let asked = 0;
+  const busy = new Client({ base: "http://a", fetch: () => {
+    assert.equal(getEventListeners(signal, "abort").length, 0);
+    return Promise.resolve(asked++ < 3 ? new Response("", { status: 503 }) : Response.json({ placements: [] }));
+  } });
+  await busy.call("listPlacements", { signal });
+  assert.equal(asked, 4);
+});
+
+test("a redirect names the base to set, and no fallback hides it", async () => {
+  const asked: string[] = [];
+  const server = createServer((request, answer) => {
+    asked.push(`${request.method} ${request.url}`);
+    answer.writeHead(status, { Location: `https://decisions.example${request.url}` }).end();
+  });
+  let status = 0;
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (status of [301, 302, 307, 308]) {
+    await assert.rejects(new Client({ base }).decide("home", {}, { fallback: ["x"] }),
+      { status, message: `${status} ${base} redirects to https://decisions.example/v1/placements/home/decisions: set base to the URL that answers without a redirect` });
+  }
+  assert.deepEqual(asked, Array(4).fill("POST /v1/placements/home/decisions"));
+  server.close();
+  await assert.rejects(hosts([() => new Response("", { status: 404, headers: { Location: "/x" } })]).client.decide("home", {}), /^Error: 404 not an answer/);
+  const opaque = () => Object.defineProperties(new Response(""), { type: { value: "opaqueredirect" }, status: { value: 0 }, ok: { value: false } }); // as browsers answer
+  await assert.rejects(hosts([opaque]).client.decide("home", {}, { fallback: ["x"] }), /^Error: 3xx http:\/\/a redirects to another URL, which browsers hide from scripts: set base/);
+});
+
+test("types accept undefined for options, and a signal for routes without parameters", async () => {
+  const { client } = hosts([good], { key: undefined, timeout: undefined, patience: undefined });
+  await client.decide("home", { decision_id: undefined, max_size: undefined }, { fallback: undefined, within: undefined });
+  await client.call("getSession", { signal: undefined });
+  await client.call("stats", { path: { name: "home" }, query: { entry: undefined } });
+  // @ts-expect-error: an answer of 304 would not be a Placement
+  await client.call("getPlacement", { path: { name: "home" }, header: { "If-None-Match": '"1"' } });
 });
 
 test("a decision without an id gets one, also if the id is undefined or empty", async () => {
   Object.defineProperty(crypto, "randomUUID", { value: undefined, configurable: true }); // as in a page on plain HTTP
-  for (const request of [{}, { decision_id: "" }, { decision_id: undefined } as unknown as {}]) {
+  for (const request of [{}, { decision_id: "" }, { decision_id: undefined }]) {
     const { client, asked } = hosts([refuses, good]);
     await client.decide("home", request);
     const ids = [...asked.bodies].map((text) => (JSON.parse(String(text)) as { decision_id?: string }).decision_id);
@@ -156,10 +203,10 @@ test("a decision without an id gets one, also if the id is undefined or empty", 
 });
 
 test("an outcome is a choice, or a list of what was taken", async () => {
-  const choices = [{ item: "x", quantity: 2, value: 5.1 }, { item: "y" }];
+  const choices = [{ item: "x", quantity: 2, value: 5.1 }, { item: "y" }] as const;
   for (const [choice, body] of [["x", { choice: "x" }], [null, { choice: null }], [choices, { choices }], [[], { choices: [] }]] as const) {
     const { client, asked } = hosts([good]);
-    await client.outcome("home", "d", choice as string | null | typeof choices);
+    await client.outcome("home", "d", choice);
     assert.deepEqual([...asked.bodies].map((text) => JSON.parse(String(text)) as unknown), [body]);
   }
 });
