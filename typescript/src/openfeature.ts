@@ -1,4 +1,4 @@
-import type { ErrorCode, EvaluationContext, JsonValue, Provider, ResolutionDetails, TrackingEventDetails } from "@openfeature/server-sdk";
+import type { ErrorCode, EvaluationContext, JsonValue, Logger, Provider, ResolutionDetails, TrackingEventDetails } from "@openfeature/server-sdk";
 import { type Choice, type Client, type DecideRequest, Problem } from "./index.js";
 
 /**
@@ -9,7 +9,8 @@ import { type Choice, type Client, type DecideRequest, Problem } from "./index.j
  *     const page = await flags.getObjectDetails("shop", []);
  *     flags.track("outcome", {}, { placement: "shop", decision: page.flagMetadata.decision_id, choice: "sku1" });
  *
- * The choice is an item's id, null, or a list of Choice.
+ * The choice is an item's id, or null for no sale; the event's value replaces the item's revenue. For several items set choices, a list
+ * of Choice. Each evaluation is a decision and counts as a page shown: use the methods get…Details, which return the decision's id.
  *
  * If the service does not answer within a second, the flag has its default.
  */
@@ -17,8 +18,11 @@ export class VitrineProvider implements Provider {
   readonly metadata = { name: "vitrine" };
   readonly runsOn = "server" as const;
 
-  /** request makes the question from a context, such as features of the shopper. By default the targetingKey is the shopper_id, and the rest is left out. */
-  constructor(readonly client: Client, readonly request: (context: EvaluationContext, flag: string) => DecideRequest = shopperOf) {}
+  /**
+   * request makes the question from a context, such as features of the shopper. By default the targetingKey is the shopper_id, and the rest is left out.
+   * logger gets the outcomes that could not be reported: the SDK hides a provider's errors in track.
+   */
+  constructor(readonly client: Client, readonly request: (context: EvaluationContext, flag: string) => DecideRequest = shopperOf, readonly logger: Pick<Logger, "warn"> = console) {}
 
   resolveBooleanEvaluation(flag: string, value: boolean, context: EvaluationContext): Promise<ResolutionDetails<boolean>> {
     return this.#resolve(flag, value, context);
@@ -33,10 +37,11 @@ export class VitrineProvider implements Provider {
     return this.#resolve(flag, value, context);
   }
 
-  track(name: string, _: EvaluationContext, { placement, decision, choice }: TrackingEventDetails = {}): void {
+  track(name: string, _: EvaluationContext, details: TrackingEventDetails = {}): void {
     if (name !== "outcome") return;
-    const taken = Array.isArray(choice) ? (choice as unknown as Choice[]) : choice == null ? null : String(choice);
-    this.client.outcome(String(placement), String(decision ?? ""), taken).catch(() => {}); // the SDK takes no failure
+    const { placement, decision } = details;
+    void (async () => this.client.outcome(String(placement), String(decision ?? ""), takenIn(details)))() // without a decision, the default was shown
+      .catch((failure: unknown) => this.logger.warn(`vitrine: the outcome of the decision ${String(decision)} of ${String(placement)} is not reported:`, failure));
   }
 
   async #resolve<T extends JsonValue>(flag: string, value: T, context: EvaluationContext): Promise<ResolutionDetails<T>> {
@@ -55,6 +60,14 @@ export class VitrineProvider implements Provider {
       throw failure; // the SDK returns the default
     }
   }
+}
+
+function takenIn({ choice, choices, value }: TrackingEventDetails): string | null | readonly Choice[] {
+  const taken = choices === undefined ? choice : choice === undefined ? choices : undefined;
+  if (typeof taken === "string") return value === undefined ? taken : [{ item: taken, value }];
+  if (taken !== null && !Array.isArray(taken)) throw new TypeError("choice: must be an item's id, or null for no sale; or set choices, a list of what was taken");
+  if (taken ? value !== undefined : value) throw new TypeError(`value ${value}: is for a choice of one item; in choices, give each item its value`);
+  return taken as unknown as readonly Choice[] | null;
 }
 
 function shopperOf({ targetingKey }: EvaluationContext): DecideRequest {

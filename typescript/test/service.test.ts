@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { OpenFeature, type EvaluationContext, type EvaluationDetails, type JsonObject, type JsonValue } from "@openfeature/server-sdk";
+import { OpenFeature, type EvaluationContext, type EvaluationDetails, type JsonObject, type JsonValue, type TrackingEventDetails } from "@openfeature/server-sdk";
 import { Client, Problem, routes, type Choice } from "vitrine";
 import { VitrineProvider } from "vitrine/openfeature";
 import { serve } from "./service.js";
@@ -36,6 +36,10 @@ test("a day", async () => {
   for (let status = ""; status !== "chosen"; ) ({ status } = await client.call("getDecision", { path: { ...path, id: "one" } }));
   await assert.rejects(client.outcome("day", "one", "sku2"), (problem) => problem instanceof Problem && problem.kind === "conflict");
   assert.equal((await client.call("listItems", { path, query: { limit: 2 } })).items.length, 2);
+  let tag: string | null = null;
+  const config = await client.call("getPlacement", { path, answered: (answer) => { tag = answer.headers.get("ETag"); } });
+  await client.call("putPlacement", { path, body: { ...config, attribution_window: "1h" }, header: { "If-Match": tag! } });
+  await assert.rejects(client.call("putPlacement", { path, body: config, header: { "If-Match": tag! } }), /412/);
   const lines = await (await client.call("export", { path })).text();
   assert.equal(lines.trim().split("\n").length, 1);
   const events = await client.call("events", { query: { placement: "day" }, header: { "Last-Event-ID": "0" } });
@@ -43,6 +47,49 @@ test("a day", async () => {
   assert.match(new TextDecoder().decode(value), /after entry 0/);
   await events.body?.cancel().catch(() => {});
   assert.equal(await client.call("deletePlacement", { path }), null);
+});
+
+test("a wrong null takes the sale as a correction", async () => {
+  const path = { name: "null", id: "visit" };
+  await client.call("putPlacement", { path, body: { max_size: 1, features } });
+  await client.items("null", [{ id: "sku2", features: { price: 2 } }]);
+  await client.decide("null", { decision_id: "visit" });
+  await client.outcome("null", "visit", null);
+  await assert.rejects(client.outcome("null", "visit", "sku2"), { kind: "conflict" });
+  for (const _ of [1, 2]) await client.call("correct", { path, body: { id: "sale", item: "sku2", value: 9.5 } });
+  assert.equal((await client.call("getDecision", { path })).earned, 9.5);
+});
+
+// The script of docs/typescript.html, on as much of a browser as it uses.
+test("the complete page sells to a shopper who left it and came back, and says so if a sale fails", async () => {
+  const html = await readFile(new URL("../../../docs/typescript.html", import.meta.url), "utf8");
+  const script = /<script type="module">(.*)<\/script>/s.exec(html)![1]!.replace(/import .*/, "");
+  interface Element { textContent: string; disabled?: boolean; onclick?: () => Promise<void>; append(...parts: unknown[]): void }
+  const run = Object.getPrototypeOf(async () => {}).constructor("Client", "location", "document", "addEventListener", script) as (...globals: unknown[]) => Promise<void>;
+  const beacons: Promise<void>[] = [];
+  class Browser extends Client {
+    override beacon(...args: Parameters<Client["beacon"]>) { beacons.push(this.outcome(...args)); }
+  }
+  const visit = async (Caller: typeof Client) => {
+    const buttons: Element[] = [], hides: ((event: { persisted: boolean }) => void)[] = [], found: Record<string, Element> = {};
+    const element = (): Element => ({ textContent: "", append: (button) => buttons.push(button as Element) });
+    const document = { createElement: element, querySelector: (id: string) => (found[id] ??= element()) };
+    await run(Caller, { search: `?service=${service.url}` }, document, (kind: string, hide: (typeof hides)[0]) => { if (kind === "pagehide") hides.push(hide); });
+    for (const persisted of [true, false]) for (const hide of hides) hide({ persisted });
+    await Promise.all(beacons);
+    return { click: () => buttons[0]!.onclick!(), found };
+  };
+  const back = await visit(Browser);
+  await back.click();
+  assert.match(back.found["#said"]!.textContent, /^Sold: /);
+  assert.equal(back.found["#page"]!.disabled, true);
+  class Fails extends Browser {
+    override outcome() { return Promise.reject(new Error("no network")); }
+  }
+  const failed = await visit(Fails);
+  await failed.click();
+  assert.match(failed.found["#said"]!.textContent, /^Try again: .*no network$/);
+  assert.equal(failed.found["#page"]!.disabled, false);
 });
 
 // OpenFeature's own suite, evaluation.feature of its specification. A flag is a placement, and a variant an item.
@@ -117,13 +164,39 @@ test("a flag returns a page, and tracking reports its outcome", async () => {
   for (let status = ""; status !== "chosen"; ) ({ status } = await client.call("getDecision", { path: { name: "string-flag", id: decision } }));
 });
 
-test("tracking reports a list of what was taken", async () => {
-  const page = await sdk.getObjectDetails<JsonValue>("string-flag", []);
-  const decision = String(page.flagMetadata["decision_id"]);
-  sdk.track("outcome", {}, { placement: "string-flag", decision, choice: [{ item: "greeting", quantity: 2, value: 5.1 }] });
-  let choices: readonly Choice[] | undefined;
-  while (!choices) ({ choices } = await client.call("getDecision", { path: { name: "string-flag", id: decision } }));
-  assert.deepEqual(choices.map(({ item, quantity, value }) => [item, quantity, value]), [["greeting", 2, 5.1]]);
+test("tracking reports a list of what was taken, and the event's value", async () => {
+  const list = [{ item: "greeting", quantity: 2, value: 5.1 }];
+  for (const [taken, quantity, value] of [[{ choice: list }, 2, 5.1], [{ choices: list }, 2, 5.1], [{ choice: "greeting", value: 7 }, 1, 7]] as const) {
+    const page = await sdk.getObjectDetails<JsonValue>("string-flag", []);
+    const decision = String(page.flagMetadata["decision_id"]);
+    sdk.track("outcome", {}, { placement: "string-flag", decision, ...taken } as TrackingEventDetails);
+    let choices: readonly Choice[] | undefined;
+    while (!choices) ({ choices } = await client.call("getDecision", { path: { name: "string-flag", id: decision } }));
+    assert.deepEqual(choices, [{ item: "greeting", quantity, value }]);
+  }
+});
+
+test("tracking logs outcomes that it cannot report, and records nothing in their place", async () => {
+  const logged: string[] = [];
+  const provider = new VitrineProvider(client, undefined, { warn: (...args) => logged.push(args.join(" ")) });
+  await client.decide("string-flag", { decision_id: "careless" });
+  const track = async (details: TrackingEventDetails) => {
+    logged.length = 0;
+    provider.track("outcome", {}, { placement: "string-flag", decision: "careless", ...details });
+    while (!logged.length) await new Promise((done) => setImmediate(done));
+    const [text] = logged;
+    assert.match(text!, /^vitrine: the outcome of the decision careless of string-flag is not reported: /);
+    return text!;
+  };
+  for (const [details, wrong] of [[{}, /choice: must be/], [{ choice: 5 }, /choice: must be/], [{ choice: "greeting", choices: [] }, /choice: must be/],
+    [{ choice: null, value: 5 }, /value 5: is for a choice of one item/], [{ choices: [], value: 0 }, /value 0: is for/], [{ choice: "greeting", value: NaN }, /NaN/], [{ choice: "other" }, /422/]] as const) {
+    assert.match(await track(details as TrackingEventDetails), wrong);
+  }
+  const { status } = await client.call("getDecision", { path: { name: "string-flag", id: "careless" } });
+  assert.equal(status, "open");
+  provider.track("outcome", {}, { placement: "string-flag", decision: "careless", choice: null, value: 0 });
+  for (let status = ""; status !== "chosen"; ) ({ status } = await client.call("getDecision", { path: { name: "string-flag", id: "careless" } }));
+  assert.match(await track({ choice: "greeting" }), /409/);
 });
 
 test("a context's key is the shopper's, and a flag without a service is the SDK's matter", async () => {
