@@ -43,6 +43,7 @@ type service struct {
 	token  string
 
 	shoppers shoppers.Store
+	newID    func() string
 	options  server.Options
 }
 
@@ -90,7 +91,7 @@ func started(t testing.TB, change func(o *server.Options, e *engine.Options)) *s
 	}
 	t.Cleanup(s.engine.Close)
 	t.Cleanup(s.feed.Close)
-	s.store, s.shoppers, so.Engine = eo.Store, eo.Shoppers, s.engine
+	s.store, s.shoppers, s.newID, so.Engine = eo.Store, eo.Shoppers, eo.NewID, s.engine
 	s.options = so
 	s.Server = server.New(so)
 	return s
