@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -33,19 +34,23 @@ func newTest(statistic float64, freedom int) Test {
 //
 //	2(LL − LL₀) ~ χ²(K − K₀)
 //
-// The caller must know that it is a special case. LikelihoodRatio returns an error if the models were fitted to
-// different choices, or if their ratio does not follow a χ² distribution: for models with a network, because their
-// likelihood is penalised, and for models that differ in the number of latent classes.
+// The caller must know that it is a special case. A spread of 0 is at the edge of its range, so the true P of a test of
+// spreads is smaller. LikelihoodRatio returns an error if the models were fitted to different data, as far as
+// [Checksums] tell, or if their ratio does not follow a χ² distribution: for models with a network, because their
+// likelihood is penalised, and for models that differ in the number of latent classes or in their panels.
 func (r *Result) LikelihoodRatio(special *Result) (Test, error) {
-	if err := r.sameChoices(special); err != nil {
+	if err := r.sameData(special); err != nil {
 		return Test{}, err
 	}
+	panels, others := r.Checksums.Panels, special.Checksums.Panels
 	switch ratio, freedom := 2*(r.LogLikelihood-special.LogLikelihood), len(r.Names)-len(special.Names); {
 	case r.Spec.Utility.Network != nil || special.Spec.Utility.Network != nil:
 		return Test{}, errors.New("the likelihood of a model with a network is penalised, so its ratio is no test")
 	case r.Spec.Model.Classes != special.Spec.Model.Classes:
 		return Test{}, errors.New("models with other numbers of latent classes are compared by BIC: the ratio of " +
 			"their likelihoods has no χ² distribution")
+	case panels != "" && others != "" && panels != others:
+		return Test{}, errors.New("the models group the choices into other panels: fit both with one data.panel")
 	case freedom <= 0:
 		return Test{}, fmt.Errorf("a special case has fewer coefficients: these models have %d and %d",
 			len(r.Names), len(special.Names))
@@ -57,21 +62,92 @@ func (r *Result) LikelihoodRatio(special *Result) (Test, error) {
 	}
 }
 
-// sameChoices returns an error if the models were fitted to different choices.
-func (r *Result) sameChoices(other *Result) error {
-	if r.Choices != other.Choices || r.Rows != other.Rows || math.Abs(r.Null-other.Null) > 1e-9*math.Abs(r.Null) {
-		return fmt.Errorf("the models have other choices: %d choices, %d rows and log-likelihood %.4f at random, "+
-			"and %d, %d and %.4f",
-			r.Choices, r.Rows, r.Null, other.Choices, other.Rows, other.Null)
+// sameData returns an error if the models were fitted to different choices or weights, or to other values of a variable
+// that both define alike.
+func (r *Result) sameData(other *Result) error {
+	if r.Checksums.Choices != other.Checksums.Choices {
+		return fmt.Errorf("the models have other choices or weights: %d choices, %d rows and log-likelihood %.4f at "+
+			"random, and %d, %d and %.4f: fit both to the same choices", r.Choices, r.Rows, r.Null, other.Choices, other.Rows,
+			other.Null)
+	}
+	if !r.means(other, "variable ") {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Checksums.Variables)) {
+		if sum, both := other.Checksums.Variables[name]; both && sum != r.Checksums.Variables[name] {
+			return fmt.Errorf("the models have other values of the variable %s: fit both to the same table", name)
+		}
 	}
 	return nil
 }
+
+// Checksums identify the data that a model was fitted to, whatever the names and the order of the alternatives.
+type Checksums struct {
+	Choices string `json:"choices"` // which alternatives each choice offers and takes, and its weight
+	// which choices belong to one decision maker; "" if the model does not depend on it
+	Panels string `json:"panels,omitempty"`
+	// values by variable of the model; those for some alternatives only have their labels in the name
+	Variables map[string]string `json:"variables"`
+}
+
+// newChecksums returns the checksums of the data of a model.
+func newChecksums(s *Spec, d *Data) Checksums {
+	c := Checksums{Variables: map[string]string{}}
+	var choices, panels checksum
+	number := make([]uint64, len(d.Alternatives)) // by the first appearance, from 1
+	alternatives := uint64(0)
+	choices.add(uint64(indicator(d.Outside)))
+	for _, b := range d.blocks {
+		for s := range b.end {
+			lo, hi := b.span(s)
+			for _, a := range b.alt[lo:hi] {
+				if number[a] == 0 {
+					alternatives++
+					number[a] = alternatives
+				}
+				choices.add(number[a])
+			}
+			choices.add(uint64(int(b.chosen[s]) - lo))
+			choices.add(math.Float64bits(b.weightOf(s)))
+		}
+		units(b, func(u unit) { panels.add(uint64(u.to - u.from)) })
+	}
+	c.Choices = choices.String()
+	if s.Model.Kind == "mixed" || s.Model.Kind == "latent" {
+		c.Panels = panels.String()
+	}
+	for _, v := range s.Variables() {
+		var sum checksum
+		for _, b := range d.blocks {
+			for _, x := range b.x[slices.Index(d.Variables, v.Expression)] {
+				sum.add(math.Float64bits(x))
+			}
+		}
+		if v.Alternatives != nil {
+			v.Expression += fmt.Sprintf(" of %q", slices.Compact(slices.Sorted(slices.Values(v.Alternatives))))
+		}
+		c.Variables[v.Expression] = sum.String()
+	}
+	return c
+}
+
+// checksum is a hash of a sequence of numbers.
+type checksum uint64
+
+// add takes the step of FNV-1a for a word instead of a byte, and folds the upper half into the lower one.
+func (c *checksum) add(x uint64) {
+	*c = (*c ^ checksum(x)) * 1099511628211
+	*c ^= *c >> 32
+}
+
+func (c checksum) String() string { return fmt.Sprintf("%016x", uint64(c)) }
 
 // Wald tests whether the named coefficients θ are 0 (dissimilarities: 1), given the covariance V of their estimates,
 //
 //	(θ − θ₀)ᵀ V⁻¹ (θ − θ₀) ~ χ²(K)
 //
-// It returns an error if a coefficient or the covariance does not exist.
+// Near a spread of 0 the estimate is not normal, and the true P is larger: prefer [Result.LikelihoodRatio] for spreads.
+// Wald returns an error if a coefficient or the covariance does not exist.
 func (r *Result) Wald(names []string) (Test, error) {
 	away := make([]float64, len(names))
 	v := mat.NewSymDense(max(len(names), 1), nil)
@@ -285,9 +361,9 @@ func Compare(names []string, models []*Result) string {
 }
 
 // Against returns the tests that compare two models, as lines of text. It returns an error if the models were fitted to
-// different choices.
+// different data.
 func (r *Result) Against(name string, other *Result) (lines []string, err error) {
-	if err := r.sameChoices(other); err != nil {
+	if err := r.sameData(other); err != nil {
 		return nil, err
 	}
 	large, special, which := r, other, name+" is"
@@ -301,7 +377,7 @@ func (r *Result) Against(name string, other *Result) (lines []string, err error)
 			more = append(more, name)
 		}
 	}
-	known := len(large.Names)-len(more) == len(special.Names) && large.means(special)
+	known := len(large.Names)-len(more) == len(special.Names) && large.means(special, "")
 	ratio, err := large.LikelihoodRatio(special)
 	if err != nil {
 		return []string{fmt.Sprintf("No likelihood ratio test against %s: %v.", name, err)}, nil
@@ -318,17 +394,18 @@ func (r *Result) Against(name string, other *Result) (lines []string, err error)
 		lines = append(lines, fmt.Sprintf("Wald test of %s: %v.", list, wald))
 	}
 	if slices.ContainsFunc(more, func(s string) bool { return strings.HasPrefix(s, "spread[") }) {
-		lines = append(lines, "A spread of 0 is at the edge of its range: the true p is smaller.")
+		lines = append(lines, "A spread of 0 is at the edge of its range: the true p of the likelihood ratio test is "+
+			"smaller, and the Wald test's is larger, so prefer the likelihood ratio.")
 	}
 	return lines, nil
 }
 
 // means reports whether no name in both models differs in its terms, or as a derived variable, nest or random
-// coefficient.
-func (r *Result) means(other *Result) bool {
+// coefficient. It looks only at kinds of names with a prefix, such as "variable ".
+func (r *Result) means(other *Result, prefix string) bool {
 	meanings, also := r.meanings(), other.meanings()
 	for name, list := range meanings {
-		if with, both := also[name]; both && !slices.Equal(list, with) {
+		if with, both := also[name]; both && strings.HasPrefix(name, prefix) && !slices.Equal(list, with) {
 			return false
 		}
 	}

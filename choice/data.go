@@ -72,7 +72,7 @@ type Case struct {
 	Alternatives []int     // indices of the available ones in Data.Alternatives, each at most once
 	X            []float64 // len(Alternatives) × len(Variables), row-major
 	Chosen       int       // index into Alternatives, or -1 for the outside option
-	Weight       float64   // 0 means 1
+	Weight       float64   // positive; 0, the zero value, means 1
 	Panel        int       // decision maker; used if Builder.Panels is set
 	Cluster      int       // used if Builder.Clusters is set
 }
@@ -100,7 +100,8 @@ func NewBuilder(alternatives, variables []string, outside bool) *Builder {
 }
 
 // Add adds a case. It returns an error without adding the case if the case is not a choice among its alternatives with
-// finite variables and a finite weight ≥ 0, or if its panel was already left for another one.
+// finite variables and a finite weight that is not negative, or if its panel was already left for another one. The
+// weight 0 means 1: leave out a case that shall not count.
 func (b *Builder) Add(c Case) error {
 	if err := b.check(c); err != nil {
 		return fmt.Errorf("choice %d: %w", b.data.Choices+1, err)

@@ -105,7 +105,7 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		return nil, err
 	}
 	r.hideSeparated()
-	r.Null = null(d)
+	r.Null, r.Checksums = null(d), newChecksums(spec, d)
 	r.ConstantsOnly, err = constantsOnly(ctx, d, r.Offered, r.Chosen, o.Workers)
 	return r, err
 }
@@ -238,7 +238,8 @@ func begin(spec *Spec, d *Data) (*Result, likelihood, error) {
 	if d.Unobserved {
 		return nil, nil, errors.New("the data do not say what was chosen: set data.chosen")
 	}
-	r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Choices: d.Choices, Rows: d.Rows}
+	r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Choices: d.Choices, Rows: d.Rows,
+		ZeroWeight: d.zeroWeight()}
 	if n := spec.Utility.Network; n != nil {
 		scale, err := newScale(n.Variables, d)
 		if err != nil {

@@ -129,6 +129,7 @@ func TestUpright(t *testing.T) {
 		t.Fatalf("parameters %v, mirrored %q", best.theta, r.Mirrored)
 	}
 	r.Coefficients, r.Covariance, r.Converged, r.Null = best.theta, best.hessian, true, null(d)
+	r.Checksums = newChecksums(r.Spec, d)
 	text := fatal.Or(r.JSON())(t)
 	if r, err = decodeModel(text); err != nil {
 		t.Fatal(err)

@@ -38,19 +38,21 @@ type modelFile struct {
 	Errors       string            `json:"errors"`
 	Clusters     int               `json:"clusters,omitzero"`
 
-	LogLikelihood      float64  `json:"log_likelihood"`
-	Null               float64  `json:"null_log_likelihood"`
-	ConstantsOnly      *float64 `json:"constants_log_likelihood,omitempty"`
-	RhoSquared         *float64 `json:"rho_squared"` // null if every choice offers a single alternative
-	AdjustedRhoSquared *float64 `json:"adjusted_rho_squared"`
-	AIC                float64  `json:"aic"`
-	BIC                float64  `json:"bic"`
-	Choices            int      `json:"choices"`
-	Rows               int      `json:"rows"`
-	Steps              int      `json:"steps"`
-	Decrement          *float64 `json:"decrement"` // null if NaN
-	Converged          bool     `json:"converged"`
-	Separated          []string `json:"separated,omitempty"`
+	LogLikelihood      float64   `json:"log_likelihood"`
+	Null               float64   `json:"null_log_likelihood"`
+	ConstantsOnly      *float64  `json:"constants_log_likelihood,omitempty"`
+	RhoSquared         *float64  `json:"rho_squared"` // null if every choice offers a single alternative
+	AdjustedRhoSquared *float64  `json:"adjusted_rho_squared"`
+	AIC                float64   `json:"aic"`
+	BIC                float64   `json:"bic"`
+	Choices            int       `json:"choices"`
+	Rows               int       `json:"rows"`
+	ZeroWeight         int       `json:"zero_weight,omitzero"`
+	Checksums          Checksums `json:"checksums"`
+	Steps              int       `json:"steps"`
+	Decrement          *float64  `json:"decrement"` // null if NaN
+	Converged          bool      `json:"converged"`
+	Separated          []string  `json:"separated,omitempty"`
 }
 
 // frequencyFile describes an alternative, or the outside option if its name is empty.
@@ -87,7 +89,7 @@ func (r *Result) JSON() ([]byte, error) {
 		Errors: r.Errors, Clusters: r.Clusters, LogLikelihood: r.LogLikelihood, Null: r.Null, ConstantsOnly: finite(r.ConstantsOnly),
 		RhoSquared: finite(r.RhoSquared()), AdjustedRhoSquared: finite(r.AdjustedRhoSquared()), AIC: r.AIC(),
 		BIC:     r.BIC(),
-		Choices: r.Choices, Rows: r.Rows, Steps: r.Steps, Decrement: finite(r.Decrement), Converged: r.Converged,
+		Choices: r.Choices, Rows: r.Rows, ZeroWeight: r.ZeroWeight, Checksums: r.Checksums, Steps: r.Steps, Decrement: finite(r.Decrement), Converged: r.Converged,
 		Separated: r.Separated}
 	f.Errors = cmp.Or(f.Errors, "classic")
 	se, z, p := r.StandardErrors(), r.Z(), r.P()
@@ -112,7 +114,7 @@ func (r *Result) JSON() ([]byte, error) {
 		}
 		f.Frequencies = append(f.Frequencies, frequencyFile{label, r.Offered[a], n})
 	}
-	text, err := json.Marshal(f, jsontext.Multiline(true), jsontext.WithIndent("  "))
+	text, err := json.Marshal(f, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
 	return append(text, '\n'), err
 }
 
@@ -156,6 +158,9 @@ func decodeModel(text []byte) (*Result, error) {
 	if f.Spec == nil {
 		return nil, errors.New("spec is missing")
 	}
+	if f.Checksums.Choices == "" {
+		return nil, errors.New("it holds no checksums of its data: fit the model again")
+	}
 	check := f.Spec.check
 	if f.Spec.Data.Form == "" { // a model of data from a Builder
 		check = f.Spec.checkModel
@@ -170,7 +175,7 @@ func decodeModel(text []byte) (*Result, error) {
 	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Scale: f.Scale, Mirrored: f.Mirrored,
 		Errors: f.Errors, Clusters: f.Clusters,
 		Covariance: mat.NewSymDense(max(n, 1), nil), LogLikelihood: f.LogLikelihood, Null: f.Null, ConstantsOnly: nan,
-		Choices: f.Choices, Rows: f.Rows, Steps: f.Steps, Decrement: nan, Converged: f.Converged,
+		Choices: f.Choices, Rows: f.Rows, ZeroWeight: f.ZeroWeight, Checksums: f.Checksums, Steps: f.Steps, Decrement: nan, Converged: f.Converged,
 		Separated: f.Separated}
 	if f.ConstantsOnly != nil {
 		r.ConstantsOnly = *f.ConstantsOnly

@@ -25,6 +25,16 @@ func null(d *Data) (ll float64) {
 	return ll
 }
 
+// zeroWeight returns the number of choices with weight 0.
+func (d *Data) zeroWeight() (n int) {
+	for _, b := range d.blocks {
+		for _, w := range b.weight {
+			n += int(indicator(w == 0))
+		}
+	}
+	return n
+}
+
 // frequencies returns, by alternative, the weight of the choices that offer it and of the choices that take it. The
 // outside option, if there is one, comes last.
 func frequencies(d *Data) (offered, chosen []float64) {

@@ -25,7 +25,11 @@ func (r *Result) Text() string {
 	if r.Separated != nil {
 		fmt.Fprintf(&b, "%s.\n\n", r.Separation())
 	}
-	fmt.Fprintf(&b, "%s: %d choices, %d rows, %s\n\n", r.Kind(), r.Choices, r.Rows, r.sets())
+	choices := fmt.Sprintf("%d choices", r.Choices)
+	if r.ZeroWeight > 0 {
+		choices += fmt.Sprintf(" (%d of weight 0)", r.ZeroWeight)
+	}
+	fmt.Fprintf(&b, "%s: %s, %d rows, %s\n\n", r.Kind(), choices, r.Rows, r.sets())
 	if n := len(r.Chosen); n > 0 && n <= maxFrequencies {
 		b.WriteString(align(r.frequencies()) + "\n")
 	}
@@ -213,6 +217,7 @@ func (r *Result) notes() []string {
 					"everyone. If people dislike its variable, negate the variable.", v.Coefficient))
 			}
 		}
+		notes = append(notes, "p of a spread is too small near 0: compare with the model without it by a likelihood ratio.")
 		if kind != "classic" { // the scores of a spread vanish at 0
 			notes = append(notes, fmt.Sprintf("For a spread close to 0, %s errors are too small: trust classic ones.",
 				r.Errors))

@@ -100,6 +100,7 @@ func TestModelFile(t *testing.T) {
 		{`"form": "long"`, `"form": "tall"`, `data.form is "tall"`},
 		{`"covariance": [`, `"covariance": [[1],`, "the covariance is not of 8 coefficients"},
 		{`"rows"`, `"lines"`, "lines"},
+		{`"choices": "`, `"choices": "", "panels": "`, "it holds no checksums of its data: fit the model again"},
 		{string(text[len(text)/2:]), "", "it is not a model that vitrine fit wrote"},
 	} {
 		expect.Part(decodeModel([]byte(strings.Replace(string(text), c.old, c.new, 1))))(t, c.want, c.new, c.old)
@@ -112,7 +113,7 @@ func TestModelFileWithoutCovariance(t *testing.T) {
 	r := &Result{Spec: &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"},
 		Utility: Utility{Generic: []string{"x"}}}, Alternatives: []string{"a"},
 		Names: []string{"x"}, Coefficients: []float64{20}, Covariance: mat.NewSymDense(1, []float64{math.NaN()}),
-		ConstantsOnly: math.NaN(), Null: -1, Choices: 2, Decrement: math.NaN()}
+		ConstantsOnly: math.NaN(), Null: -1, Choices: 2, Decrement: math.NaN(), Checksums: Checksums{Choices: "0"}}
 	text := fatal.Or(r.JSON())(t)
 	again := fatal.Or(decodeModel(text))(t)
 	if !math.IsNaN(again.Covariance.At(0, 0)) || !math.IsNaN(again.ConstantsOnly) || !math.IsNaN(again.Decrement) ||

@@ -34,8 +34,10 @@ type Result struct {
 	Offered, Chosen []float64
 
 	Choices, Rows int
-	Steps         int     // number of minimiser steps, on samples and on all data
-	Decrement     float64 // gᵀH⁻¹g before the last step
+	ZeroWeight    int       // number of choices with weight 0
+	Checksums     Checksums // of the fitted data
+	Steps         int       // number of minimiser steps, on samples and on all data
+	Decrement     float64   // gᵀH⁻¹g before the last step
 	Converged     bool
 	// coefficients without a finite estimate, because their variables predict choices perfectly, and dissimilarities at
 	// their bounds
@@ -72,7 +74,7 @@ func (r *Result) Z() []float64 {
 }
 
 // P returns, for each coefficient, the probability of a |z| at least as large under the normal distribution if the
-// coefficient is 0, or 1 for a dissimilarity.
+// coefficient is 0, or 1 for a dissimilarity. For a spread the true probability is larger: see [Result.Wald].
 func (r *Result) P() []float64 {
 	p := r.Z()
 	for j, z := range p {
@@ -105,9 +107,9 @@ func (r *Result) RhoSquaredConstants() float64 { return 1 - r.LogLikelihood/r.Co
 // AIC returns Akaike's criterion 2K − 2LL.
 func (r *Result) AIC() float64 { return 2*float64(len(r.Names)) - 2*r.LogLikelihood }
 
-// BIC returns Schwarz's criterion K log n − 2LL for n choices.
+// BIC returns Schwarz's criterion K log n − 2LL for n choices with a positive weight.
 func (r *Result) BIC() float64 {
-	return float64(len(r.Names))*math.Log(float64(r.Choices)) - 2*r.LogLikelihood
+	return float64(len(r.Names))*math.Log(float64(r.Choices-r.ZeroWeight)) - 2*r.LogLikelihood
 }
 
 // Listed returns the number of coefficients in tables and figures: all but a network's parameters, which come last.
