@@ -3,8 +3,8 @@
 //
 // Placements hold at most three quarters of it. Requests share the rest, and always get at least a quarter, so that a
 // service with too large placements still answers. A quarter of the requests' part is for their bodies ([Body]) and the
-// rest for processing them ([Work]). A request takes Body first and Work second, and then needs no more, so requests
-// cannot deadlock. If there are several API keys, one key's requests take at most three quarters of either.
+// rest for processing them ([Work]). A request takes Body first, as its body arrives, and Work second. It waits for memory
+// only for a while and then gives back all it holds, so requests cannot deadlock. If there are several API keys, one key's requests take at most three quarters of either.
 package budget
 
 import (

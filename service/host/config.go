@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"vitrine/internal/sockets"
 	"vitrine/internal/strict"
 	"vitrine/service/budget"
 	"vitrine/service/server"
@@ -214,8 +215,8 @@ func (c *Config) limits() server.Limits {
 	return l
 }
 
-func (c *Config) proxies() (server.Proxies, error) {
-	return server.ParseProxies(c.TrustedProxies, c.ClientAddressHeader)
+func (c *Config) proxies() (sockets.Proxies, error) {
+	return sockets.ParseProxies(c.TrustedProxies, c.ClientAddressHeader)
 }
 
 func (c *Config) listen() server.Listen {

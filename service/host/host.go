@@ -21,6 +21,7 @@ import (
 
 	"vitrine/internal/hint"
 	"vitrine/internal/replace"
+	"vitrine/internal/sockets"
 	"vitrine/internal/wait"
 	"vitrine/service/alert"
 	"vitrine/service/api"
@@ -71,7 +72,7 @@ type service struct {
 	Options
 	process string // identifies the writer of the log
 	keys    *keys.Set
-	proxies server.Proxies
+	proxies sockets.Proxies
 	alerts  *alert.Sender // nil without alerts
 	tracer  trace.Tracer  // nil without traces
 

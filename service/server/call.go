@@ -38,6 +38,7 @@ type call struct {
 	contract  *personalizer.Route
 	entry     func() uint64 // the last known entry of the log; nil for calls that cannot change anything
 
+	placed  bool // it holds a place
 	buffer  *bytes.Buffer
 	memory  budget.Account
 	problem *problem // that it was answered with
@@ -99,8 +100,12 @@ func (c *call) scratch() *bytes.Buffer {
 func (c *call) release() {
 	c.memory.Keep(budget.Body, 0)
 	c.memory.Keep(budget.Work, 0)
-	if c.buffer != nil && c.buffer.Cap() <= maxKept {
-		buffers.Put(c.buffer)
+	keep(c.buffer)
+}
+
+func keep(b *bytes.Buffer) {
+	if b != nil && b.Cap() <= maxKept {
+		buffers.Put(b)
 	}
 }
 
@@ -110,54 +115,64 @@ func (c *call) body() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := c.server.limits.Body
-	if c.ContentLength > limit {
+	limit, size := c.server.limits.Body, c.ContentLength
+	if size > limit {
 		if c.Header.Get("Expect") == "" { // otherwise the caller waits before sending the body
 			c.drain()
 		}
 		return nil, tooLarge(limit)
 	}
-	size := c.ContentLength
-	if size < 0 || coding != "" { // unknown
-		size = limit
+	if size < 0 { // unknown
+		size = limit + 1
 	}
-	if coding == asZstd {
-		size += maxWindow
-	}
-	if err := c.memory.Take(c.ctx, budget.Body, size); err != nil {
+	b, placed := c.scratch(), c.placed
+	c.leave()
+	if err := c.receive(b, size); err != nil {
 		return nil, err
 	}
-	b := c.scratch()
-	body := io.Reader(http.MaxBytesReader(&c.w, c.Request.Body, limit))
-	if coding != "" {
-		decoding, done := decoded(coding, body)
-		defer done()
-		body = io.LimitReader(decoding, limit+1)
-	} else if size := c.ContentLength; size > 0 {
-		b.Grow(int(size) + bytes.MinRead)
-	}
-	_, err = b.ReadFrom(body)
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
+	if int64(b.Len()) > limit {
 		c.drain()
 		return nil, tooLarge(limit)
-	case int64(b.Len()) > limit:
-		c.drain()
-		return nil, problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes when "+
-			"it is decompressed", limit)
-	case errors.Is(err, errCoding):
-		return nil, problemf(http.StatusBadRequest, "body", "the body is not %s, which its Content-Encoding says",
-			coding)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, problemf(http.StatusRequestTimeout, "slow", "the body did not arrive in time")
-	case err == io.ErrUnexpectedEOF:
-		return nil, problemf(http.StatusBadRequest, "body", "the body ends before its Content-Length")
-	case err != nil:
-		return nil, problemf(http.StatusBadRequest, "body", "the body cannot be read")
+	}
+	if placed {
+		if _, err := c.enter(); err != nil {
+			return nil, err
+		}
+	}
+	if coding != "" {
+		if b, err = c.decompressed(coding); err != nil {
+			return nil, err
+		}
 	}
 	c.memory.Keep(budget.Body, int64(b.Len()))
 	return b.Bytes(), nil
+}
+
+// firstPart is how many bytes of a body are reserved before any has come.
+const firstPart = 4 << 10
+
+// receive reads up to size bytes of the body. It reserves memory as they come, and the call holds no place meanwhile: a
+// body that is only announced keeps no other request out.
+func (c *call) receive(b *bytes.Buffer, size int64) error {
+	in := io.LimitedReader{R: c.Request.Body}
+	for part := min(size, firstPart); ; part = min(2*part, size) {
+		if err := c.memory.Take(c.ctx, budget.Body, part-c.memory.Held(budget.Body)); err != nil {
+			return err
+		}
+		in.N = part - int64(b.Len())
+		b.Grow(int(in.N) + bytes.MinRead)
+		_, err := b.ReadFrom(&in)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return problemf(http.StatusRequestTimeout, "slow", "the body did not arrive in time")
+		case err == io.ErrUnexpectedEOF:
+			return problemf(http.StatusBadRequest, "body", "the body ends before its Content-Length")
+		case err != nil:
+			return problemf(http.StatusBadRequest, "body", "the body cannot be read")
+		case in.N > 0, part == size:
+			return nil
+		}
+	}
 }
 
 // jsonBody is body for a body that must be JSON.
@@ -170,7 +185,10 @@ func (c *call) jsonBody() ([]byte, error) {
 
 // drain discards up to 64 MiB of the body: most callers read the answer only after sending all of it, and a closed
 // connection would be reset.
-func (c *call) drain() { _, _ = io.CopyN(io.Discard, c.Request.Body, 64<<20) }
+func (c *call) drain() {
+	c.leave()
+	_, _ = io.CopyN(io.Discard, c.Request.Body, 64<<20)
+}
 
 func tooLarge(limit int64) error {
 	return problemf(http.StatusRequestEntityTooLarge, "too-large",

@@ -1,8 +1,7 @@
 package server
 
 import (
-	"cmp"
-	"errors"
+	"bytes"
 	"io"
 	"net/http"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"vitrine/internal/hint"
+	"vitrine/service/budget"
 )
 
 // The codings of bodies, in the order in which the service prefers them for answers.
@@ -63,50 +63,34 @@ func (c *call) coding() (string, error) {
 		hint.List([]string{asZstd, asGzip}))
 }
 
-var errCoding = errors.New("the body is not in its Content-Encoding")
-
-// decoded returns a reader of the decompressed body. Call done after the last read.
-func decoded(coding string, body io.Reader) (r io.Reader, done func()) {
-	d := &decoding{decoder: decoders[coding].Get().(decoder), body: failing{Reader: body}}
-	return d, func() {
-		_ = d.decoder.Reset(strings.NewReader("")) // it keeps no body
-		decoders[coding].Put(d.decoder)
+// decompressed replaces the body in the call's buffer by the decompressed one.
+func (c *call) decompressed(coding string) (*bytes.Buffer, error) {
+	limit := c.server.limits.Body
+	size := limit
+	if coding == asZstd {
+		size += maxWindow
 	}
-}
-
-// decoding reads a decompressed body. Its errors are errCoding and the body's own.
-type decoding struct {
-	decoder decoder
-	body    failing
-	begun   bool
-}
-
-// Read implements io.Reader.
-func (d *decoding) Read(b []byte) (n int, err error) {
-	if !d.begun {
-		d.begun = true
-		err = d.decoder.Reset(&d.body) // gzip reads its header
+	if err := c.memory.Take(c.ctx, budget.Body, size); err != nil {
+		return nil, err
 	}
+	packed := c.buffer
+	defer keep(packed)
+	c.buffer = nil
+	b, d := c.scratch(), decoders[coding].Get().(decoder)
+	defer decoders[coding].Put(d)
+	err := d.Reset(struct{ io.Reader }{packed}) // gzip reads its header; zstd would decompress all of a buffer at once
 	if err == nil {
-		if n, err = d.decoder.Read(b); err == nil || err == io.EOF {
-			return n, err
-		}
+		_, err = b.ReadFrom(io.LimitReader(d, limit+1))
 	}
-	return n, cmp.Or(d.body.err, errCoding)
-}
-
-// failing is a reader that remembers its error.
-type failing struct {
-	io.Reader
-	err error
-}
-
-func (f *failing) Read(b []byte) (int, error) {
-	n, err := f.Reader.Read(b)
-	if err != nil && err != io.EOF {
-		f.err = err
+	_ = d.Reset(strings.NewReader("")) // it keeps no body
+	switch {
+	case err != nil:
+		return nil, problemf(http.StatusBadRequest, "body", "the body is not %s, which its Content-Encoding says", coding)
+	case int64(b.Len()) > limit:
+		return nil, problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes when "+
+			"it is decompressed", limit)
 	}
-	return n, err
+	return b, nil
 }
 
 // minCompressed is the size from which on answers are compressed, in bytes: smaller ones fit into a packet or two.

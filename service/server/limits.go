@@ -19,7 +19,7 @@ import (
 // items that a request brings.
 type Limits struct {
 	Body        int64         `toml:"body"`        // bytes of a body (4 MiB)
-	Concurrent  int           `toml:"concurrent"`  // requests in progress (256)
+	Concurrent  int           `toml:"concurrent"`  // requests in progress, whose bodies have come (256)
 	Rate        float64       `toml:"rate"`        // requests per second of each key, or of all callers if there are no keys (no limit)
 	Burst       int           `toml:"burst"`       // requests at once, within Rate (the requests of a second)
 	Connections int           `toml:"connections"` // open connections; each takes a file descriptor (DefaultConnections)
@@ -123,16 +123,32 @@ func (p *places) taken() int {
 	return p.all
 }
 
-// enter admits a request, or refuses it if the caller sends too many. It sets the headers RateLimit-Policy and
+// enter takes a place for the call, and returns how many its key could still take.
+func (c *call) enter() (free int, err error) {
+	s := c.server
+	free, err = s.requests.take(c.key.Name, s.limits.Concurrent, s.share(s.limits.KeyConcurrent, s.limits.Concurrent))
+	c.placed = err == nil
+	return free, err
+}
+
+// leave gives up the call's place, if it holds one.
+func (c *call) leave() {
+	if c.placed {
+		c.placed = false
+		c.server.requests.leave(c.key.Name)
+	}
+}
+
+// admit admits a request, or refuses it if the caller sends too many. It sets the headers RateLimit-Policy and
 // RateLimit of draft-ietf-httpapi-ratelimit-headers-10 with the policies of the caller's key: "rate" (r: requests that
 // may follow at once, t: seconds until a whole burst may) and "places" (requests in progress).
-func (s *Server) enter(c *call, own account) (err error) {
+func (s *Server) admit(c *call, own account) (err error) {
 	limit, free, wait, left := s.share(s.limits.KeyConcurrent, s.limits.Concurrent), 0, time.Duration(0), 0.0
 	if s.limits.Rate > 0 {
 		wait, left = own.wait(time.Unix(0, c.now))
 	}
 	if wait == 0 {
-		free, err = s.requests.take(c.key.Name, s.limits.Concurrent, limit)
+		free, err = c.enter()
 	}
 	var policy, state []byte
 	if l := s.limits; l.Rate > 0 {

@@ -225,3 +225,39 @@ func rankOf(n int) string {
 	b.WriteString("]}")
 	return b.String()
 }
+
+// Bodies that are announced and do not come hold neither places nor more memory than they have sent, so that they keep
+// no other request out, not even their own key's.
+func TestUnsentBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(400 << 20)
+		s := started(t, func(so *server.Options, eo *engine.Options) {
+			so.Budget, eo.Budget, so.Limits.Concurrent = b, b, 2
+		})
+		s.want(http.StatusCreated, "PUT", "/v1/placements/home", home)
+		var slow sync.WaitGroup
+		body, end := io.Pipe()
+		for _, of := range []struct {
+			length int64
+			coding string
+		}{{1000, ""}, {4 << 20, ""}, {5 << 20, ""}, {-1, ""}, {4 << 20, "gzip"}, {1000, "zstd"}} {
+			for range 200 {
+				slow.Go(func() {
+					r := httptest.NewRequest("POST", "http://localhost/v1/placements/home/decisions", body)
+					r.ContentLength = of.length
+					r.Header.Set("Content-Encoding", of.coding)
+					s.ServeHTTP(httptest.NewRecorder(), r)
+				})
+			}
+			fatal.Or(end.Write([]byte(" ")))(t)
+			synctest.Wait()
+			s.want(http.StatusCreated, "POST", "/v1/placements/home/decisions", "{"+items+strings.Repeat(" ", 16_000)+"}")
+		}
+		_ = end.Close()
+		slow.Wait()
+		expect.Equal(t, b.Usage().Requests, 0, "bytes are taken in the end")
+		s.want(http.StatusCreated, "POST", "/v1/placements/home/decisions", "{"+items+"}")
+		s.engine.Close()
+		s.feed.Close()
+	})
+}

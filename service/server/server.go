@@ -58,7 +58,7 @@ type Options struct {
 
 	Personalizer bool // whether the first Rank creates its placement, without a key of the scope admin
 
-	Proxies Proxies
+	Proxies sockets.Proxies
 	Alerts  *alert.Sender // or nil
 
 	Origins []string // pages of these origins may call the service from a browser; see CheckOrigin
@@ -218,7 +218,7 @@ func (s *Server) logCall(c *call, rt *route, took time.Duration) {
 		slog.Int("status", c.w.status),
 		slog.Float64("seconds", took.Seconds()), slog.String("key", c.key.Name),
 	}
-	if at := s.options.Proxies.caller(c.Request); at.IsValid() { // a follower logs the address of a call that it passes on
+	if at := s.options.Proxies.Caller(c.Request); at.IsValid() { // a follower logs the address of a call that it passes on
 		attributes = append(attributes, slog.String("remote", at.String()))
 	}
 	attributes = append(attributes, c.traceAttributes()...)

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"vitrine/internal/sockets"
 	"vitrine/service/api"
 	"vitrine/service/keys"
 )
@@ -114,7 +115,7 @@ func (s *sessions) count(key string, now time.Time) int {
 
 // isTooMany counts a wrong key from an address, and reports whether the address sent too many.
 func (s *sessions) isTooMany(from netip.Addr, now time.Time) bool {
-	network := networkOf(from)
+	network := sockets.NetworkOf(from)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.wrong[network]
@@ -214,7 +215,7 @@ func (s *Server) signIn(c *call) error {
 // wrongKey counts a caller's wrong key. Only wrong keys are limited: many callers may share a proxy's address, and one
 // of them must not lock the others out.
 func (s *Server) wrongKey(c *call, now time.Time) error {
-	if !s.sessions.isTooMany(s.options.Proxies.caller(c.Request), now) {
+	if !s.sessions.isTooMany(s.options.Proxies.Caller(c.Request), now) {
 		return problemf(http.StatusUnauthorized, "unauthorized", "the API key is unknown or was removed")
 	}
 	p := problemf(http.StatusTooManyRequests, "rate", "too many wrong keys came from this address: the right key "+

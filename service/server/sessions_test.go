@@ -16,6 +16,7 @@ import (
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
+	"vitrine/internal/sockets"
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/keys"
@@ -309,7 +310,7 @@ func TestWrongSignInsBehindAProxy(t *testing.T) {
 		if o.Keys, err = keys.Open(path, o.Clock, o.Logger); err != nil {
 			t.Fatal(err)
 		}
-		if o.Proxies, err = server.ParseProxies([]string{"10.0.0.1"}, ""); err != nil {
+		if o.Proxies, err = sockets.ParseProxies([]string{"10.0.0.1"}, ""); err != nil {
 			t.Fatal(err)
 		}
 	})

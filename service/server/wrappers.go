@@ -70,10 +70,10 @@ func limit(s *Server, rt *route, next handler) handler {
 	rt.limited = true
 	return func(c *call) error {
 		account := s.accounts.of(c.key.Name)
-		if err := s.enter(c, account); err != nil {
+		if err := s.admit(c, account); err != nil {
 			return err
 		}
-		defer s.requests.leave(c.key.Name)
+		defer c.leave()
 		c.ctx = catalogue.WithWork(c.ctx, account.work)
 		c.memory = s.options.Budget.Account(c.key.Name, s.share(3, 4), time.Second)
 		return next(c)

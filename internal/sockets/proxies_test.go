@@ -1,4 +1,4 @@
-package server
+package sockets
 
 import (
 	"net/http/httptest"
@@ -43,12 +43,12 @@ func TestCallersAddress(t *testing.T) {
 		for _, line := range strings.Split(c.field, "\n") {
 			r.Header.Add(name, line)
 		}
-		expect.Equal(t, p.caller(r).String(), c.want, "peer", c.peer, name, c.field, "the caller is")
+		expect.Equal(t, p.Caller(r).String(), c.want, "peer", c.peer, name, c.field, "the caller is")
 	}
 	var none Proxies
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set("X-Forwarded-For", "198.51.100.1")
-	expect.Equal(t, none.caller(r).String(), "192.0.2.1", "without trusted proxies the caller is")
+	expect.Equal(t, none.Caller(r).String(), "192.0.2.1", "without trusted proxies the caller is")
 	for _, bad := range [][]string{{"10.0.0.1/33"}, {"proxy.example"}, {""}, {"10.0.0.1:80"}} {
 		expect.Refused(ParseProxies(bad, ""))(t, bad, "are proxies")
 	}

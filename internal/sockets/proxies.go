@@ -1,4 +1,4 @@
-package server
+package sockets
 
 import (
 	"cmp"
@@ -44,9 +44,9 @@ func (p *Proxies) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p.Trusted, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// caller returns the caller's address. Each proxy appends the address that called it, so the list is read from its end,
+// Caller returns the caller's address. Each proxy appends the address that called it, so the list is read from its end,
 // as far as trusted proxies wrote it; earlier addresses may be invented.
-func (p *Proxies) caller(r *http.Request) netip.Addr {
+func (p *Proxies) Caller(r *http.Request) netip.Addr {
 	at := addressOf(r.RemoteAddr)
 	list := strings.Split(strings.Join(r.Header[p.Header], ","), ",")
 	for _, text := range slices.Backward(list) {
@@ -61,15 +61,17 @@ func (p *Proxies) caller(r *http.Request) netip.Addr {
 
 // addressOf reads an address with or without a port. The address of another text is not valid.
 func addressOf(text string) netip.Addr {
-	if at, err := netip.ParseAddrPort(text); err == nil {
-		return at.Addr().Unmap().WithZone("")
+	for _, with := range []string{text, text + ":0"} { // [2001:db8::1] needs a port
+		if at, err := netip.ParseAddrPort(with); err == nil {
+			return at.Addr().Unmap().WithZone("")
+		}
 	}
-	at, _ := netip.ParseAddr(trimBrackets(text))
+	at, _ := netip.ParseAddr(text)
 	return at.Unmap().WithZone("")
 }
 
-// networkOf returns the address itself, or for IPv6 the network of one customer.
-func networkOf(a netip.Addr) netip.Prefix {
+// NetworkOf returns the address itself, or for IPv6 the network of one customer.
+func NetworkOf(a netip.Addr) netip.Prefix {
 	bits := a.BitLen()
 	if a.Is6() {
 		bits = 64
