@@ -13,8 +13,8 @@ import (
 	"vitrine/service/health"
 )
 
-// observe logs problems of placements when they begin, and tells the sender of alerts about open problems and about
-// obstacles that keep this process from answering. Only the writing process reports placements' problems.
+// observe logs problems when they begin, and tells the sender of alerts about open ones. Only the writing process reports
+// placements' problems.
 func (s *Server) observe() {
 	problems := s.problems()
 	names := map[string]bool{}
@@ -27,9 +27,6 @@ func (s *Server) observe() {
 	a := s.options.Alerts
 	if a == nil {
 		return
-	}
-	if _, problem := s.standing(); problem != "" {
-		own = append(own, alert.Problem{Level: "bad", Key: "behind", Text: problem})
 	}
 	for i := range own {
 		own[i].Text = a.Here() + own[i].Text

@@ -40,6 +40,7 @@ func alarmed(t *testing.T, status func() int) (s *service, told chan string, sen
 			File: filepath.Join(dir, "alerts.json"), Now: o.Clock})
 		fatal.If(t, err)
 		o.Alerts = sender
+		o.Unreached = func() time.Duration { return time.Hour } // the host reports that
 	})
 	return s, told, sender
 }
