@@ -137,6 +137,7 @@ type Rollback struct {
 type Loss struct {
 	Rounds   uint64 `json:"rounds" doc:"rounds that the learner has learned"`
 	Versions int    `json:"versions" doc:"versions that it has, to roll back to"`
+	LogFrom  uint64 `json:"log_from_entry,omitzero" doc:"relearn=log would learn only rounds since this entry, because the log no longer holds the earlier ones"`
 }
 
 // Version is a state of a placement's learner to roll back to.

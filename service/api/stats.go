@@ -110,6 +110,16 @@ type Relearning struct {
 	Policy  map[string]any `json:"policy" doc:"of the configuration that the placement will have"`
 }
 
+// caughtUp is how many entries a second learner may be behind when it becomes the one that decides.
+const caughtUp = 256
+
+// IsBehind reports whether the second learner must read more of the log before it may decide.
+func (r *Relearning) IsBehind() bool { return r.To > r.Entry+caughtUp }
+
+// LearnedLess reports whether the second learner learned fewer than half of the rounds that the present one learned. It
+// then decides only with relearn=accept.
+func (r *Relearning) LearnedLess(learned uint64) bool { return 2*r.Learned < learned }
+
 // Guard watches a placement's sales and earnings. Its tests are valid at any time: the probability that a sound
 // placement ever raises an alarm is at most 1 %.
 type Guard struct {

@@ -21,7 +21,8 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 // features, size, horizon or seed change, the learner cannot continue. A learner without rounds is simply replaced.
 // Otherwise, with how.Reset a new learner starts: the old state is kept as a version, and decisions still open teach
 // the new one nothing. With how.Relearn a second learner reads the placement's log while the first one decides, and
-// [Engine.Exchange] then exchanges them; the features must stay the same. Without either the error is a *LossError.
+// [Engine.Exchange] then exchanges them; the features must stay the same. how.Accept exchanges them even if the second
+// learner has fewer rounds. Without these the error is a *LossError.
 //
 // During a relearning, putting the second learner's configuration is a no-op, the first learner's cancels the
 // relearning, and others return ErrRelearning, unless the learner is reset. Other errors are *api.FieldError,
@@ -30,6 +31,9 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 // The learner is built on the caller's goroutine, so no other caller waits.
 func (e *Engine) Change(ctx context.Context, name string, config []byte, how Change,
 	now int64) (created bool, err error) {
+	if how.Accept {
+		return false, e.acceptRelearned(ctx, name, config, &how, now)
+	}
 	return e.put(ctx, name, config, now, &how)
 }
 
@@ -53,6 +57,9 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 		case err == state.ErrSame:
 			return false, nil
 		case err != nil:
+			if loss, ok := errors.AsType[*LossError](err); ok {
+				e.noteRemoved(ctx, name, &loss.Loss)
+			}
 			return false, err
 		}
 		from := uint64(1)
@@ -206,6 +213,9 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	e.mu.RUnlock()
 	if err != nil {
 		return v, err
+	}
+	if v.CanRelearn {
+		e.noteRemoved(ctx, name, v.Lost)
 	}
 	how.Reset = true
 	r, err := e.prepare(ctx, name, c, &how)

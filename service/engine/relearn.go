@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 	"vitrine/service/state"
@@ -20,12 +22,13 @@ func (e *Engine) Needs(upTo uint64) uint64 {
 }
 
 // Exchange lets second learners decide once they have caught up with the log, and ends the relearning of those that
-// cannot. It returns both lists of placements. Call it now and then. It returns ErrStopped or ctx's error.
+// cannot. It returns both lists of placements. A second learner with fewer than half of the present learner's rounds
+// waits until a change accepts it. Call Exchange now and then. It returns ErrStopped or ctx's error.
 func (e *Engine) Exchange(ctx context.Context, now int64) (exchanged, ended []string, err error) {
 	for _, name := range e.relearning() {
 		var event eventlog.Body // owned by the writer until submit returns
 		err := e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
-			event = p.NextOfRelearning()
+			event = p.NextOfRelearning(false)
 			return event, nil
 		})
 		switch {
@@ -65,4 +68,38 @@ func (e *Engine) Relearning(name string) *setup.Config {
 		return p.Relearning.Worker.Config
 	}
 	return nil
+}
+
+// acceptRelearned lets a placement's second learner decide although it learned less than the present one.
+func (e *Engine) acceptRelearned(ctx context.Context, name string, config []byte, how *Change, now int64) error {
+	c, err := e.parsePut(name, config)
+	if err != nil {
+		return err
+	}
+	return e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
+		if how.Check(p, c) != state.ErrSame {
+			return nil, api.Fieldf("/relearn", "accept: no learner of this configuration learns from the log")
+		}
+		if p.Relearning == nil {
+			return nil, nil // it decides already
+		}
+		if err := how.Match.Check(p); err != nil {
+			return nil, err
+		}
+		swap, ok := p.NextOfRelearning(true).(*eventlog.LearnerSwapped)
+		if !ok {
+			return nil, fmt.Errorf("placement %q: %w", name, ErrRelearning)
+		}
+		return swap, nil
+	})
+}
+
+// noteRemoved notes in a loss that the log lost entries from which the placement's learner could have learned.
+func (e *Engine) noteRemoved(ctx context.Context, name string, loss *api.Loss) {
+	first, err := e.firstEntry(ctx)
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if p := e.state.Placements[name]; err == nil && p != nil && first > p.Rows {
+		loss.LogFrom = first
+	}
 }

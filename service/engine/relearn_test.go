@@ -21,6 +21,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/health"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 	"vitrine/service/state"
@@ -337,6 +338,52 @@ func TestRelearningOfALogThatIsCut(t *testing.T) {
 	wait(t, last)
 	if done, ended, err := last.Exchange(t.Context(), 0); done != nil || len(ended) != 1 || err != nil {
 		t.Errorf("exchanged %q, ended %q, %v", done, ended, err)
+	}
+}
+
+// A second learner that finds much fewer rounds in the log than the present learner learned waits until it is accepted.
+func TestRelearningOfFewRoundsWaits(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", toys)
+	for i := range 10 {
+		one(t, e, "home", fmt.Sprint("d", i), 1)
+	}
+	wait(t, e)
+	after := snapshot(t, e)
+	e.Close()
+	is(t, "removing", store.TruncateBefore(t.Context(), 16), nil)
+	e = opened(t, engine.Options{Store: store, Build: buildToy, Snapshot: after})
+	var loss *engine.LossError
+	if _, err := e.Put(t.Context(), "home", []byte(another), 0); !errors.As(err, &loss) || loss.LogFrom != 16 {
+		t.Errorf("%v, %+v", err, loss)
+	}
+	v, err := e.Preview(t.Context(), "home", []byte(another), engine.Change{})
+	if err != nil || v.Lost == nil || v.Lost.LogFrom != 16 {
+		t.Errorf("%+v, %v", v.Lost, err)
+	}
+	accept := func(config string) error {
+		return failed(e.Change(t.Context(), "home", []byte(config), engine.Change{Accept: true}, 0))
+	}
+	is(t, "accepting no learner", accept(another), api.ErrInvalid)
+	relearn(t, e, another)
+	wait(t, e)
+	if done, ended, err := e.Exchange(t.Context(), 0); done != nil || ended != nil || err != nil {
+		t.Errorf("exchanged %q, ended %q, %v", done, ended, err)
+	}
+	s, err := e.Stats("home")
+	if err != nil || s.Learned != 10 || s.Relearning == nil || s.Relearning.Learned != 3 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if h := health.Of(&s, nil); len(h) == 0 || h[0].Level != "warning" || !strings.HasPrefix(h[0].Text, "The second learner "+
+		"has learned 3 rounds from the log, and the present one 10 rounds.") {
+		t.Errorf("%+v", h)
+	}
+	is(t, "accepting another learner", accept(toys), api.ErrInvalid)
+	is(t, "accepting", accept(another), nil)
+	is(t, "accepting again", accept(another), nil)
+	if s, _ := e.Stats("home"); s.Relearning != nil || s.Learned != 3 {
+		t.Errorf("%+v", s)
 	}
 }
 

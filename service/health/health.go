@@ -56,7 +56,13 @@ func Of(s *api.Stats, warnings []string) []api.Health {
 	for _, text := range warnings {
 		l.say("warning", "%s", text)
 	}
-	if r := s.Relearning; r != nil {
+	switch r := s.Relearning; {
+	case r == nil:
+	case !r.IsBehind() && r.LearnedLess(s.Learned):
+		l.say("warning", "The second learner has learned %s from the log, and the present one %s. It waits: PUT its "+
+			"configuration with relearn=accept to let it decide, or the present configuration to give it up.",
+			hint.Count(int(r.Learned), "round"), hint.Count(int(s.Learned), "round"))
+	default:
 		l.say("note", "A second learner learns from the log: it is at entry %d of %d.", r.Entry, r.To)
 	}
 	Sort(l)

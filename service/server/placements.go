@@ -65,12 +65,12 @@ func (c *call) putOptions() (how engine.Change, err error) {
 	}
 	switch given := query.Get("relearn"); {
 	case given == "":
-	case given != "log":
-		return how, api.Fieldf("/relearn", "%q: must be log", given)
+	case given != "log" && given != "accept":
+		return how, api.Fieldf("/relearn", "%q: must be log or accept", given)
 	case how.Reset:
-		return how, api.Fieldf("/relearn", "log: excludes reset=true, which forgets what relearn=log learns")
+		return how, api.Fieldf("/relearn", "%s: excludes reset=true, which forgets what relearn=log learns", given)
 	default:
-		how.Relearn = true
+		how.Relearn, how.Accept = given == "log", given == "accept"
 	}
 	return how, nil
 }

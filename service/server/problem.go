@@ -140,14 +140,17 @@ func lossProblem(loss *engine.LossError) *problem {
 
 // relearning describes how much another learner can learn from the log.
 func relearning(loss *engine.LossError) string {
-	const can = "With ?relearn=log another learner first learns from the log what it has learned"
-	switch {
-	case loss.OtherRows:
+	can := "With ?relearn=log another learner first learns from the log"
+	if loss.OtherRows {
 		return "A learner of other features cannot learn from the log"
-	case loss.MaxSize > 0:
-		return fmt.Sprintf("%s, except from decisions that showed more than %d items", can, loss.MaxSize)
 	}
-	return can
+	if loss.LogFrom > 0 {
+		can += fmt.Sprintf(", which no longer holds what came before entry %d", loss.LogFrom)
+	}
+	if loss.MaxSize > 0 {
+		can += fmt.Sprintf(", except from decisions that showed more than %d items", loss.MaxSize)
+	}
+	return can + ", and decides once it has learned half as many rounds"
 }
 
 // fail answers with a problem, unless an answer began already.

@@ -34,6 +34,7 @@ func (m Match) Check(p *Placement) error {
 type Change struct {
 	Reset   bool  // begin the learner again
 	Relearn bool  // let another learner learn from the log, which then takes its place; not with Reset
+	Accept  bool  // let the second learner decide although it learned less; no other change is made
 	Match   Match // of the placement as it is
 
 	// Uses reports whether the caller may know another placement and begin to use its catalogue; nil permits all.

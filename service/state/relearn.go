@@ -124,11 +124,9 @@ func (s *State) Needs(upTo uint64) uint64 {
 	return first
 }
 
-// caughtUp is how many entries a second learner may be behind when it becomes the one that decides.
-const caughtUp = 256
-
-// NextOfRelearning returns the relearning's next event, or nil.
-func (p *Placement) NextOfRelearning() eventlog.Body {
+// NextOfRelearning returns the relearning's next event, or nil. A second learner that learned much less than the present
+// one decides only if that is accepted.
+func (p *Placement) NextOfRelearning(accepted bool) eventlog.Body {
 	r := p.Relearning
 	if r == nil {
 		return nil
@@ -140,7 +138,8 @@ func (p *Placement) NextOfRelearning() eventlog.Body {
 	case seen.Broken:
 		return &eventlog.RelearningEnded{Reason: api.Abbreviate("the learner has broken: "+seen.Problem,
 			learner.MaxProblem)}
-	case p.held.After > 0, at.UpTo > at.Reached+caughtUp: // to decide would end the alarm
+	case p.held.After > 0, r.progress().IsBehind(), // to decide would end the alarm
+		!accepted && r.progress().LearnedLess(p.Worker.Progress().Learned):
 		return nil
 	}
 	return &eventlog.LearnerSwapped{Config: r.Worker.Config.Canonical()}

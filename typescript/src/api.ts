@@ -819,6 +819,8 @@ export interface Limit {
 }
 
 export interface Loss {
+  /** Relearn=log would learn only rounds since this entry, because the log no longer holds the earlier ones. */
+  log_from_entry?: number | undefined;
   /** Rounds that the learner has learned. */
   rounds: number;
   /** Versions that it has, to roll back to. */

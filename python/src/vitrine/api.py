@@ -827,6 +827,8 @@ class Limit(TypedDict):
 
 
 class Loss(TypedDict):
+    log_from_entry: NotRequired[int]
+    """Relearn=log would learn only rounds since this entry, because the log no longer holds the earlier ones."""
     rounds: int
     """Rounds that the learner has learned."""
     versions: int
