@@ -1,6 +1,7 @@
 package mdp
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -108,9 +109,16 @@ func (a *Agent) values(s int, next []float64) {
 	}
 }
 
-// Observe learns from a page shown in state s: the choice, its reward, and the next state. If the learner returns an
-// error, it stays as it was.
+// Observe learns from a page shown in state s: the choice, its reward, and the next state. It returns an error, and the
+// agent stays as it was, if a state does not exist, the reward is outside [0, 1], or the learner returns an error.
 func (a *Agent) Observe(s int, page vitrine.Assortment, y vitrine.Choice, earned float64, next int) error {
+	if n := len(a.contexts); s < 0 || s >= n || next < 0 || next >= n {
+		return fmt.Errorf("a move from state %d to state %d: must be states from 0 to %d", s, next, n-1)
+	}
+	if !(earned >= 0 && earned <= maxEarned) {
+		return fmt.Errorf("a page in state %d earned %v: must be from 0 to 1, so divide the rewards by the most that a "+
+			"session earns", s, earned)
+	}
 	round := vitrine.Round{Context: a.contexts[s], Offer: vitrine.Offer{Assortment: page}, Choice: y}
 	if err := a.learner.Observe(round); err != nil {
 		return err

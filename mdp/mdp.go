@@ -54,7 +54,8 @@ type World struct {
 }
 
 // Check returns an error if the tables do not fit together, a number is not in its range, a row of Next is not a
-// distribution, or the family demands items. The other functions assume a world that passes.
+// distribution, the family demands items, or a session may earn more than 1, the most that an [Agent] expects. The other
+// functions assume a world that passes.
 func (w *World) Check() error {
 	states := len(w.Features)
 	switch {
@@ -75,7 +76,7 @@ func (w *World) Check() error {
 			return fmt.Errorf("state %d has the rewards %v: buying nothing must have one, finite and not negative", s,
 				w.Reward[s])
 		}
-		x := vitrine.Context{Features: w.Features[s], Revenue: w.Reward[s][1:]}
+		x := vitrine.Context{Features: w.Features[s], Revenue: w.Reward[s][1:], Feasible: w.Feasible}
 		if err := x.Check(d); err != nil {
 			return fmt.Errorf("state %d: %w", s, err)
 		}
@@ -94,7 +95,31 @@ func (w *World) Check() error {
 			}
 		}
 	}
+	if most := w.most(); !(most <= maxEarned) {
+		return fmt.Errorf("a session may earn %v: must earn at most 1, so divide the rewards by %[1]v", most)
+	}
 	return nil
+}
+
+// maxEarned bounds the earnings of a session, with room for rounding.
+const maxEarned = 1 + 1e-9
+
+// most returns the largest earnings of a session, in which all choices and moves turn out best.
+func (w *World) most() float64 {
+	v := backward(w.Horizon, len(w.Features), func(h, s int, next []float64) (best float64) {
+		for a, r := range w.Reward[s] {
+			if a > 0 && !w.Feasible.Contains(vitrine.Assortment{a - 1}) {
+				continue
+			}
+			for t, p := range w.Next[s][a] {
+				if p > 0 {
+					best = max(best, r+next[t])
+				}
+			}
+		}
+		return best
+	})
+	return v[0][w.Start]
 }
 
 // Plan holds the page of every step and state, H×S. It is a policy for one session.

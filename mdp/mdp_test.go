@@ -1,6 +1,7 @@
 package mdp_test
 
 import (
+	"encoding"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -440,10 +441,84 @@ func TestCheckErrors(t *testing.T) {
 		{"state 0, action 2: [0.5 0.5 0.5] is no distribution", func(w *mdp.World) {
 			w.Next[0][2] = []float64{0.5, 0.5, 0.5}
 		}},
+		{"state 0: context has 4 items, its feasible family has 3", func(w *mdp.World) {
+			w.Feasible = fatal.Or(assortment.NewQuota(assortment.Rules{Items: 3, Max: 2}))(t)
+		}},
 		{"is no distribution over 3 states", func(w *mdp.World) { w.Next[0][2] = []float64{0.5, 0.5} }},
 	} {
 		w := random(rand.New(rand.NewPCG(1, 1)), 3, 4, 2, 2)
 		c.damage(w)
 		expect.Part(w.Check())(t, c.want)
+	}
+}
+
+// Check accepts rewards up to those with which the luckiest session earns 1, over all ways that it may take.
+func TestCheckBoundsEarnings(t *testing.T) {
+	for seed := range uint64(5) {
+		w := random(rand.New(rand.NewPCG(seed, 2)), 3, 4, 2, 3)
+		w.Next[0][1], w.Next[1][2] = []float64{1, 0, 0}, []float64{0, 0.5, 0.5}
+		w.Feasible = fatal.Or(assortment.NewQuota(assortment.Rules{Items: 4, Max: 2, Exclude: []int{3}}))(t)
+		var most func(h, s int) float64
+		most = func(h, s int) (best float64) {
+			for a := 0; h < w.Horizon && a < 4; a++ {
+				for next, p := range w.Next[s][a] {
+					if p > 0 {
+						best = max(best, w.Reward[s][a]+most(h+1, next))
+					}
+				}
+			}
+			return best
+		}
+		for scale, top := 1.0, most(0, w.Start); scale < 4; scale *= 2 {
+			for s := range w.Reward {
+				for a := range w.Reward[s] {
+					w.Reward[s][a] *= scale / top
+				}
+			}
+			top = scale
+			if err := w.Check(); scale == 1 {
+				fatal.If(t, err)
+			} else {
+				expect.Prefix(err)(t, "a session may earn ")
+				expect.Part(err)(t, ": must earn at most 1, so divide the rewards by ")
+			}
+		}
+	}
+	for _, world := range []func(int, *rand.Rand) *mdp.World{mdp.BudgetShop, mdp.NetworkShop} {
+		fatal.If(t, world(10, stream.New(0, 0, stream.World)).Check())
+	}
+}
+
+// A move that an agent or a swimmer refuses changes neither it nor its learner.
+func TestObserveErrors(t *testing.T) {
+	w := random(rand.New(rand.NewPCG(1, 1)), 3, 4, 2, 2)
+	learner := ofu(t, w, 50)
+	agent := mdp.NewAgent(&w.Problem, learner, mdp.Options{})
+	before := fatal.Or(learner.(encoding.BinaryMarshaler).MarshalBinary())(t)
+	for _, c := range []struct {
+		state  int
+		earned float64
+		next   int
+		want   string
+	}{
+		{0, math.NaN(), 1, "a page in state 0 earned NaN: must be from 0 to 1"},
+		{0, 5, 1, "a page in state 0 earned 5: must be from 0 to 1"},
+		{0, -0.1, 1, "a page in state 0 earned -0.1: must be from 0 to 1"},
+		{0, 0.5, 77, "a move from state 0 to state 77: must be states from 0 to 2"},
+		{0, 0.5, -1, "a move from state 0 to state -1: must be"},
+		{3, 0.5, 0, "a move from state 3 to state 0: must be"},
+	} {
+		expect.Prefix(agent.Observe(c.state, vitrine.Assortment{0}, 1, c.earned, c.next))(t, c.want)
+	}
+	expect.List(t, fatal.Or(learner.(encoding.BinaryMarshaler).MarshalBinary())(t), before)
+	r := mdp.RiverSwim(5)
+	for _, name := range []string{"ucrl-mnl", "ucrl-mnl-plus", "rrl-mnl", "orrl-mnl", "onl-mdp"} {
+		o := mdp.SwimmerOptions{Algorithm: name, Beta: 1, Lambda: 1}
+		swimmer := fatal.Or(mdp.NewSwimmer(r, o, 10, rand.New(rand.NewPCG(1, 1))))(t)
+		expect.Message(swimmer.Observe(2, 1, 4))(t, "action 1 in state 2 led to state 4: must be one of [1 2 3]", name)
+		expect.Message(swimmer.Observe(2, 0, 3))(t, "action 0 in state 2 led to state 3: must be one of [1]", name)
+		expect.Message(swimmer.Observe(5, 0, 3))(t, "the river has no action 0 in state 5", name)
+		expect.Message(swimmer.Observe(2, 2, 3))(t, "the river has no action 2 in state 2", name)
+		fatal.If(t, swimmer.Observe(2, 1, 3))
 	}
 }

@@ -260,13 +260,21 @@ func (s *Swimmer) highest(g []float64, states int) float64 {
 	return highest
 }
 
-// Observe learns from a move: the action a in state t led to the state next.
+// Observe learns from a move: the action a in state t led to the state next. It returns an error, and the swimmer stays
+// as it was, if the river has no such action or the state is out of its reach.
 func (s *Swimmer) Observe(t, a, next int) error {
+	if t < 0 || t >= len(s.water) || a < 0 || a >= len(s.water[t]) {
+		return fmt.Errorf("the river has no action %d in state %d", a, t)
+	}
 	m := &s.water[t][a]
+	y := slices.Index(m.Reach, next)
+	if y < 0 {
+		return fmt.Errorf("action %d in state %d led to state %d: must be one of %v", a, t, next, m.Reach)
+	}
 	if m.Context == nil {
 		return nil
 	}
-	return s.core.observe(m, vitrine.Choice(slices.Index(m.Reach, next)))
+	return s.core.observe(m, vitrine.Choice(y))
 }
 
 // batch is the maximum likelihood estimate with the Gram matrix of all moves.
