@@ -340,29 +340,46 @@ func (e *entry) isDue(now time.Time) bool {
 
 // Run sends what is due until ctx ends.
 func (s *Sender) Run(ctx context.Context) {
-	send := func() {
-		for s.sendNext(ctx) {
-		}
-	}
-	send()
+	s.tick(ctx)
 	for range wait.Every(ctx, lookEvery) {
-		send()
+		s.tick(ctx)
+	}
+	s.saveAgain()
+}
+
+// tick sends what is due, and saves what could not be saved before: the disk may have room again.
+func (s *Sender) tick(ctx context.Context) {
+	for s.sendNext(ctx) {
+	}
+	s.saveAgain()
+}
+
+func (s *Sender) saveAgain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.saved {
+		s.save()
 	}
 }
 
-// Flush sends a problem with which the service ends, unless the receiver was told of it before. It makes one attempt.
+// Flush sends a problem with which the service ends, unless the receiver was told of it before. It makes one attempt. If
+// the file cannot be written, a process that starts again and again repeats the message's id for an hour.
 func (s *Sender) Flush(ctx context.Context, source string, p Problem) {
 	if s == nil {
 		return
 	}
 	s.Observe(source, []Problem{p})
 	s.mu.Lock()
+	now := s.options.Now().UTC()
 	e := s.entries[(&entry{Source: source, Placement: p.Placement, Key: p.Key}).id()]
 	if e == nil || e.told {
 		s.mu.Unlock()
 		return
 	}
 	m := messageOf(e)
+	if s.save(); !s.saved {
+		m.ID = idOf(m, now.Truncate(time.Hour))
+	}
 	s.mu.Unlock()
 	s.done(e, m, s.deliver(ctx, m))
 }
@@ -490,8 +507,13 @@ func messageOf(e *entry) *Message {
 	if e.told {
 		m.Type, m.Timestamp = Ended, e.gone
 	}
-	m.ID = "msg_" + short(m.Type, m.Data.Problem, e.Since.Format(time.RFC3339Nano))
+	m.ID = idOf(m, e.Since)
 	return m
+}
+
+// idOf makes the id of a message about a problem that began at a time.
+func idOf(m *Message, since time.Time) string {
+	return "msg_" + short(m.Type, m.Data.Problem, since.Format(time.RFC3339Nano))
 }
 
 // Try sends a test message at once and returns the error. The queue stays as it is.

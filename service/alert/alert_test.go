@@ -106,8 +106,7 @@ func (d *desk) restart() {
 func (d *desk) after(t time.Duration, problems ...Problem) {
 	d.now = d.now.Add(t)
 	d.Observe("log", problems)
-	for d.sendNext(d.Context()) {
-	}
+	d.tick(d.Context())
 }
 
 // heard checks what the receiver was told since the last call.
@@ -461,6 +460,31 @@ func TestFlush(t *testing.T) {
 	none.Observe("log", nil)
 	none.Follow("log", nil)
 	none.Flush(t.Context(), "log", noWater)
+}
+
+// On a full disk the receiver's knowledge is saved once there is room, also by the last act of a process. A service that
+// starts and ends again and again before that repeats one message, by which the receiver knows it.
+func TestUnsaved(t *testing.T) {
+	d := newDesk(t)
+	dir := filepath.Join(filepath.Dir(d.File), "later")
+	d.File = filepath.Join(dir, "alerts.json")
+	for range 3 {
+		d.restart()
+		d.Flush(t.Context(), "log", noWater)
+		d.now = d.now.Add(time.Minute)
+	}
+	if len(d.ids) != 3 || d.ids[0] != d.ids[2] {
+		t.Errorf("the messages are %q", d.ids)
+	}
+	d.got = nil
+	fatal.If(t, os.Mkdir(dir, 0o700))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	d.Sender.Run(ended)
+	d.restart()
+	d.after(0)
+	d.after(ends)
+	d.heard("problem.ended no water")
 }
 
 func TestRun(t *testing.T) {
