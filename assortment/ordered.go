@@ -71,6 +71,16 @@ type matroid interface {
 	matroid() (minimum int, ok bool)
 }
 
+// Orderable reports whether [MaximizeOrdered] finds the best order over the family for certain, because it is a matroid.
+func Orderable(c vitrine.Constraint) bool {
+	m, ok := c.(matroid)
+	if !ok {
+		return false
+	}
+	_, ok = m.matroid()
+	return ok
+}
+
 func (AtMost) matroid() (int, bool) { return 0, true }
 
 func (t *Slots) matroid() (int, bool) { return t.minimum, true }

@@ -209,11 +209,27 @@ func TestWrongTypes(t *testing.T) {
 			"\"last\": must be \"first\", or not be there: then the learner sees all takes",
 		plainWorld + "[baskets]\nkind = \"pairs\"": "x.toml:7: baskets: kind = 'pairs': " +
 			"unknown: must be one of independent, complements",
+		"position_effects = [0.0, -1.0]\n" + plainWorld + "[constraint]\nkind = \"rules\"\nlimits = [{ items = [0, 1], " +
+			"min = 1 }]": "x.toml:2: position_effects: the best order is not known under this [constraint]: leave out a " +
+			"group's min, include, capacity and groups that cross",
+		"position_effects = [0.0, -1.0]\nitems = 12\n" + plainWorld + "[baskets]\nkind = \"complements\"": "x.toml:9: " +
+			"baskets: kind = 'complements': the best order is not known for these baskets: leave out position_effects",
+		"items = 12\n" + plainWorld + "[baskets]\nkind = \"complements\"\n[constraint]\nkind = \"rules\"": "x.toml:8: " +
+			"baskets: kind = 'complements': the best page is not known under this [constraint]: leave it out",
+		plainWorld + "[baskets]\nkind = \"complements\"": "x.toml:7: baskets: kind = 'complements': the best page is " +
+			"found among all, and there are 79375495 assortments of at most 5 of 100 items, more than limit = 20000: " +
+			"lower items or size",
 		plainWorld + "[baskets]\nkind = \"independent\"\nmean = 0.5": "x.toml:8: baskets: mean = 0.5: must be " +
 			"from 1 to 100",
 	} {
 		expect.Message(config.Load("x.toml", []byte("name = \"x\"\n"+text+"\n")))(t, want, text)
 	}
+}
+
+// A family in which the best order is known takes position effects.
+func TestPositionEffectsUnderRules(t *testing.T) {
+	fatal.Or(config.Load("x.toml", []byte("name = \"x\"\nposition_effects = [0.0, -1.0]\n"+plainWorld+"[constraint]\n"+
+		"kind = \"rules\"\nmin_size = 2\nlimits = [{ items = [0, 1], max = 1 }]\n[[policy]]\nname = \"uniform\"\n")))(t)
 }
 
 // A file's claims about its pool are validated, and an experiment needs the pool's data.

@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"vitrine"
+	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/bandit/policy"
 	"vitrine/env"
@@ -223,11 +224,39 @@ func (f *File) loadWorld(root settings.Section) (err error) {
 			return err
 		}
 	}
-	if root.Values["drift"] == nil {
-		return nil
+	if err := f.checkOptimum(root); err != nil || root.Values["drift"] == nil {
+		return err
 	}
 	f.drift, err = world(f, root, "drift", drifts, "")
 	return err
+}
+
+// checkOptimum returns an error if the best page of a round is not known, from which regret is measured.
+func (f *File) checkOptimum(root settings.Section) error {
+	if f.baskets == nil || f.baskets.Mean() > 0 {
+		if f.effects != nil && !assortment.Orderable(f.problem.Constraint) {
+			return root.Errorf("position_effects", "position_effects: the best order is not known under this "+
+				"[constraint]: leave out a group's min, include, capacity and groups that cross")
+		}
+		return nil
+	}
+	s, _, err := root.Table("baskets")
+	if err != nil {
+		return err
+	}
+	kind := s.Values["kind"]
+	size, plain := f.problem.Constraint.(assortment.AtMost)
+	switch {
+	case f.effects != nil:
+		return s.Errorf("kind", "kind = '%v': the best order is not known for these baskets: leave out "+
+			"position_effects", kind)
+	case !plain:
+		return s.Errorf("kind", "kind = '%v': the best page is not known under this [constraint]: leave it out", kind)
+	}
+	if err := size.CheckCount(f.items, experiment.MaxSets); err != nil {
+		return s.Errorf("kind", "kind = '%v': the best page is found among all, and %v: lower items or size", kind, err)
+	}
+	return nil
 }
 
 // world makes the kind named in one of the file's tables. Without the table it makes the default kind, or returns an

@@ -107,8 +107,8 @@ func shows(numbers []float64, x *vitrine.Context) bool {
 	return ok && len(numbers) == 0
 }
 
-// maxSets is the largest number of sets that bestBasket looks at in a round.
-const maxSets = 20_000
+// MaxSets is the largest number of sets in a round with baskets that depend on the page: the best one is found among all.
+const MaxSets = 20_000
 
 // bestBasket returns the page of at most size items that earns most with baskets without a formula, among all of them,
 // in dst, with scratch for the sets.
@@ -119,7 +119,7 @@ func bestBasket(dst vitrine.Assortment, scratch *assortment.Sets, b env.Baskets,
 		return nil, 0, errors.New("the best page is known for baskets that depend on the page only in the family " +
 			"at-most: leave out [constraint]")
 	}
-	sets, err := assortment.Enumerate(scratch, c, int(size), len(p.Utilities), maxSets)
+	sets, err := assortment.Enumerate(scratch, c, int(size), len(p.Utilities), MaxSets)
 	if err != nil {
 		return nil, 0, fmt.Errorf("baskets that depend on the page: %w: take fewer items", err)
 	}
