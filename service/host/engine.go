@@ -41,8 +41,11 @@ func OpenEngine(ctx context.Context, data string, o engine.Options, logger *slog
 		if err == nil {
 			compareMachines(path, o.Snapshot, logger)
 		}
-		if err == nil || ctx.Err() != nil || errors.Is(err, eventlog.ErrBeyond) {
+		switch {
+		case err == nil || ctx.Err() != nil:
 			return e, err
+		case errors.Is(err, eventlog.ErrBeyond):
+			return nil, newerThanLog(ctx, o.Store, paths, err)
 		}
 		if _, empty := o.Store.Position(ctx, 1); errors.Is(err, eventlog.ErrForeign) && errors.Is(empty, eventlog.ErrBeyond) {
 			return nil, hint.New(fmt.Errorf("this log is empty, but another log wrote %s", strings.Join(paths, " and ")),
@@ -61,6 +64,26 @@ func OpenEngine(ctx context.Context, data string, o engine.Options, logger *slog
 			"bases/ from its former data directory, or from a backup, to "+data)
 	}
 	return e, err
+}
+
+// newerThanLog names the snapshots that know later entries than the log.
+func newerThanLog(ctx context.Context, log engine.Log, paths []string, cause error) error {
+	var newer []string
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		at, err := state.SnapshotPosition(data)
+		if _, beyond := log.Position(ctx, at.Sequence); err == nil && errors.Is(beyond, eventlog.ErrBeyond) {
+			newer = append(newer, path)
+		}
+	}
+	advice := "restore the whole log; or accept the loss of what came after its end, and move these files away"
+	if _, err := log.Position(ctx, 1); errors.Is(err, eventlog.ErrRemoved) && len(newer) == len(paths) {
+		advice = "restore the log and these files from one backup: without them the log's first entries are missing"
+	}
+	return hint.New(fmt.Errorf("the log ends before %s: %w", strings.Join(newer, " and "), cause), advice)
 }
 
 // beginAgain restores the state from a snapshot with some unreadable learners, which start over. It returns nil without

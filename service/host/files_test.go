@@ -12,6 +12,7 @@ import (
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
+	"vitrine/internal/hint"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog/natstest"
 )
@@ -116,6 +117,35 @@ func TestLogIsRemoved(t *testing.T) {
 	expect.Part(err)(t, "this log is empty, but another log wrote "+snapshot+" and "+base, "it ends with")
 	fatal.If(t, os.Remove(base))
 	fatal.If(t, os.WriteFile(snapshot, []byte("damaged"), 0o600))
+	runs(t, "", r.data, nil).stop()
+}
+
+// A log that ends before snapshots, as after damage or if only the log is restored, is refused. The error names every such
+// file, and the service starts without them.
+func TestLogEndsBeforeSnapshots(t *testing.T) {
+	t.Parallel()
+	r := runs(t, "", t.TempDir(), nil)
+	r.ask(201, "PUT", "/v1/placements/home", personal)
+	r.stop()
+	log, aside := filepath.Join(r.data, LogDir), t.TempDir()
+	fatal.If(t, os.CopyFS(aside, os.DirFS(log)))
+	snapshot, base := filepath.Join(r.data, SnapshotFile), basePath(r.data, 2)
+	fatal.If(t, os.Remove(snapshot))
+	r = runs(t, "", r.data, nil)
+	r.ask(201, "PUT", "/v1/placements/other", personal)
+	r.stop()
+	fatal.If(t, os.RemoveAll(log))
+	fatal.If(t, os.CopyFS(log, os.DirFS(aside)))
+	fatal.If(t, os.Mkdir(filepath.Dir(base), 0o700))
+	fatal.If(t, os.WriteFile(base, fatal.Or(os.ReadFile(snapshot))(t), 0o600))
+	c := Default()
+	c.Data, c.Listen = r.data, "127.0.0.1:0"
+	ctx, stop := context.WithCancel(t.Context())
+	err := Run(ctx, c, Options{Logger: slog.New(slog.DiscardHandler), Serving: func(context.Context, string) { stop() }})
+	expect.Part(err)(t, "the log ends before "+snapshot+" and "+base+": eventlog: the log ends before", "it ends with")
+	expect.Contains(t, hint.Of(err), "move these files away", "the hint")
+	fatal.If(t, os.Remove(base))
+	fatal.If(t, os.Remove(snapshot))
 	runs(t, "", r.data, nil).stop()
 }
 
