@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -63,6 +64,22 @@ func InRange(field string, v, minV, maxV int) error {
 		return Fieldf(field, "%d: must be from %d to %d", v, minV, maxV)
 	}
 	return nil
+}
+
+// MaxAmount is the largest amount of money that callers may send: a value, a revenue or a refund. A larger number is
+// something else, such as an EAN-13 or a time in milliseconds.
+const MaxAmount = 1e12
+
+// CheckAmount returns a *[FieldError] unless least ≤ v ≤ MaxAmount.
+func CheckAmount(field string, v, least float64) error {
+	if v >= least && v <= MaxAmount {
+		return nil
+	}
+	advice := ""
+	if math.Abs(v) > MaxAmount {
+		advice = "; send an amount of money, not an id or a timestamp"
+	}
+	return Fieldf(field, "%.15g: must be from %v to %v%s", v, least, MaxAmount, advice)
 }
 
 // OneOf returns a *[FieldError] if v is not one of the legal values.

@@ -15,7 +15,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/feature"
 )
@@ -71,8 +70,8 @@ func check(item *api.CatalogueItem, s *feature.Schema, field string) error {
 	if err := checkID(item.ID, field); err != nil {
 		return err
 	}
-	if v := item.Revenue; v != nil && !(*v >= 0 && *v <= vitrine.MaxRevenue) {
-		return wrong("/revenue", "%v: must be finite, not negative and at most %v", *v, vitrine.MaxRevenue)
+	if v := item.Revenue; v != nil && !(*v >= 0 && *v <= api.MaxAmount) {
+		return api.CheckAmount(field+"/revenue", *v, 0)
 	}
 	if item.Space != nil {
 		if err := CheckSpace(field+"/space", *item.Space); err != nil {

@@ -87,7 +87,7 @@ func TestBadItems(t *testing.T) {
 	s := schemaOf(t, shop)
 	for _, c := range []struct{ item, want string }{
 		{`{"id":""}`, `/items/3/id: "": must have from 1 to 200 bytes of UTF-8`},
-		{`{"id":"a","revenue":-1}`, "/items/3/revenue: -1: must be finite, not negative"},
+		{`{"id":"a","revenue":-1}`, "/items/3/revenue: -1: must be from 0 to 1e+12"},
 		{`{"id":"a","space":-1}`, "/items/3/space: -1: must be finite and not negative"},
 		{`{"id":"a","groups":["x","x"]}`, `/items/3/groups/1: "x" is a duplicate`},
 		{`{"id":"a","groups":[""]}`, `/items/3/groups/0: "": must have`},

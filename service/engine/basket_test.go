@@ -134,12 +134,12 @@ func TestBadBaskets(t *testing.T) {
 			{Item: "sku0", Quantity: new(0)}},
 		"/choices/0/quantity: 1001: must be from 1 to 1000; leave out an item that was not taken": {
 			{Item: "sku0", Quantity: new(1001)}},
-		"/choices/0/value: -1: must be from 0 to 1e+100; report a return later, as a correction": {
+		"/choices/0/value: -1: must not be negative; report a return later, as a correction": {
 			{Item: "sku0", Value: new(-1.0)}},
-		"/choices/0/value: NaN: must be from 0 to 1e+100; report a return later, as a correction": {
+		"/choices/0/value: NaN: must be from 0 to 1e+12": {
 			{Item: "sku0", Value: new(math.NaN())}},
-		"/choices/0/value: 2e+100: must be from 0 to 1e+100; report a return later, as a correction": {
-			{Item: "sku0", Value: new(2e100)}},
+		"/choices/0/value: 4006381333931: must be from 0 to 1e+12; send an amount of money, not an id or a timestamp": {
+			{Item: "sku0", Value: new(4006381333931.0)}},
 		"/choices: has 1001 items, and a page shows at most 1000: report each item once, with its quan": make(
 			[]api.Choice, 1001),
 		`item "sku9": the item was not shown in decision "a"`: {

@@ -34,7 +34,7 @@ func TestDamagedExperiments(t *testing.T) {
 			continue
 		}
 		taken++
-		if _, err := e.Experiments("home"); err != nil {
+		if _, err := e.Experiments("home"); err != nil && !errors.Is(err, engine.ErrNotFound) { // or another name
 			t.Error(err)
 		}
 		if again := snapshot(t, e); !bytes.Equal(again, withSum(changed)) {
@@ -84,7 +84,7 @@ func TestBadExperiments(t *testing.T) {
 			`]},"holdout_share":0.6`): `/holdout_share: 0.6: must be from 0 to 0.5, in steps of 0.0001`,
 		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"mode":"shadow","holdout_share":0.1}`: `/holdout_share: 0.1: in the mode "shadow" all shoppers see the baseline: leave it out`,
 		of(`"variants":[` + a + `,` + b +
-			`],"min_gain":-1`): `/experiment/min_gain: -1: must not be negative`,
+			`],"min_gain":-1`): `/experiment/min_gain: -1: must be from 0 to 1e+12`,
 		of(`"variants":[` + a + `,` + b +
 			`],"arms":2`): `/experiment/arms: unknown key`,
 	} {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/setup"
 	"vitrine/service/state"
@@ -94,10 +93,10 @@ func checkCorrection(c *api.Correction) error {
 	if err := setup.CheckDecision("/id", c.ID); err != nil {
 		return err
 	}
-	if v := c.Value; v != nil && !(math.Abs(*v) <= vitrine.MaxRevenue) {
-		return api.Fieldf("/value", "%v: must be from %v to %v", *v, -vitrine.MaxRevenue, vitrine.MaxRevenue)
+	if c.Value == nil {
+		return nil
 	}
-	return nil
+	return api.CheckAmount("/value", *c.Value, -api.MaxAmount)
 }
 
 // Activate records that the items of a deferred decision were shown, so that its outcome can come. An empty placement

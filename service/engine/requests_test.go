@@ -40,7 +40,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[{"id":"i","features":{"price":null,"brand":"a"}}]}`:                                `/items/0/features/price: is missing, and the feature has no default`,
 		`{"items":[{"id":"i","features":{"brand":"a"}}]}`:                                             `/items/0/features/price: is missing`,
 		`{"items":[{"id":"i","features":{"price":1,"brand":"z"}}]}`:                                   `/items/0/features/brand: "z": is not one of the feature's values`,
-		`{"items":[{"id":"i","revenue":-1}]}`:                                                         `/items/0/revenue: -1: must be finite`,
+		`{"items":[{"id":"i","revenue":-1}]}`:                                                         `/items/0/revenue: -1: must be from 0 to 1e+12`,
 		`{"items":[` + item + `],"shopper":{"price":1}}`:                                              `/shopper/price: unknown key "price": must be one of age`,
 		`{"items":[` + item + `],"shopper":{"age":"old"}}`:                                            `/shopper/age: "old": want a number`,
 		`{"items":[` + item + `],"max_size":3}`:                                                       `/max_size: 3: must be from 1 to 2`,

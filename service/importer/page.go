@@ -15,7 +15,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"vitrine"
 	"vitrine/internal/table"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -564,9 +563,9 @@ func (p *pageRows) takes(c Columns, ids, taken []string) (choices []api.Choice, 
 			choice.Quantity = new(int(n))
 		}
 		if v, text := number(values, i); text != "" {
-			if !(v >= 0 && v <= vitrine.MaxRevenue) {
+			if !(v >= 0 && v <= api.MaxAmount) {
 				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not what units earned, from 0 to %v", c.Value, text,
-					vitrine.MaxRevenue))
+					api.MaxAmount))
 			}
 			choice.Value = &v
 		}

@@ -222,7 +222,7 @@ func TestUnitsTaken(t *testing.T) {
 	for _, value := range []string{"-1", "NaN", "1e101", "much"} {
 		_, _, err := read(t, "log.csv", strings.Replace(values, ",2.5", ","+value, 1),
 			&importer.Mapping{Columns: importer.Columns{Value: "paid"}})
-		if want := fmt.Sprintf("line 2: column paid: %q is not what units earned, from 0 to 1e+100",
+		if want := fmt.Sprintf("line 2: column paid: %q is not what units earned, from 0 to 1e+12",
 			value); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the value %s: %v, want %s", value, err, want)
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/minio/highwayhash"
 
-	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/setup"
@@ -134,9 +133,8 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 // checkItems validates the items that the request brings, but for their features, and indexes them by id.
 func (r *Request) checkItems(index map[string]int) error {
 	for i, v := range r.revenue {
-		if !(v >= 0 && v <= vitrine.MaxRevenue) {
-			return api.Fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v,
-				vitrine.MaxRevenue)
+		if !(v >= 0 && v <= api.MaxAmount) {
+			return api.CheckAmount(fmt.Sprintf("/items/%d/revenue", i), v, 0)
 		}
 	}
 	for i := range r.Items {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
@@ -65,9 +64,12 @@ func CheckChoices(choices []api.Choice) error {
 		case q != nil && (*q < 1 || *q > eventlog.MaxQuantity):
 			return api.Fieldf(at+"/quantity", "%d: must be from 1 to %d; leave out an item that was not taken", *q,
 				eventlog.MaxQuantity)
-		case v != nil && !(*v >= 0 && *v <= vitrine.MaxRevenue):
-			return api.Fieldf(at+"/value", "%v: must be from 0 to %v; report a return later, as a correction", *v,
-				vitrine.MaxRevenue)
+		case v != nil && *v < 0:
+			return api.Fieldf(at+"/value", "%v: must not be negative; report a return later, as a correction", *v)
+		case v != nil:
+			if err := api.CheckAmount(at+"/value", *v, 0); err != nil {
+				return err
+			}
 		}
 		seen[c.Item] = k
 	}

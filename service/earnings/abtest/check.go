@@ -3,7 +3,6 @@ package abtest
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -24,10 +23,7 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 		return api.Fieldf("/experiment/variants",
 			"has %d variants: must have from 2 to %d", len(e.Variants), MaxVariants)
 	}
-	if !(e.MinGain >= 0 && e.MinGain <= math.MaxFloat64) {
-		return api.Fieldf("/experiment/min_gain", "%v: must not be negative", e.MinGain)
-	}
-	if err := cmp.Or(checkSchedule(e), checkMetrics(e.Metrics, isLegal),
+	if err := cmp.Or(api.CheckAmount("/experiment/min_gain", e.MinGain, 0), checkSchedule(e), checkMetrics(e.Metrics, isLegal),
 		checkVariants(e.Variants, isLegal)); err != nil {
 		return err
 	}
@@ -72,8 +68,8 @@ func checkMetrics(list []api.Metric, isLegal func(string) bool) error {
 			slices.ContainsFunc(list[:i], func(o api.Metric) bool { return o.Name == m.Name }):
 			return api.Fieldf(field+"/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', "+
 				"and no other metric's name", api.Abbreviate(m.Name, maxName), maxName)
-		case !(m.Max > 0 && m.Max <= 1e12):
-			return api.Fieldf(field+"/max", "%v: must be positive and at most 1e12", m.Max)
+		case !(m.Max > 0 && m.Max <= api.MaxAmount):
+			return api.Fieldf(field+"/max", "%v: must be positive and at most %v", m.Max, api.MaxAmount)
 		}
 		if err := api.OneOf(field+"/better", m.Better, api.BetterHigher, api.BetterLower); err != nil {
 			return err
