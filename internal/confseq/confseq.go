@@ -9,6 +9,7 @@ import (
 
 	"vitrine/internal/fields"
 	"vitrine/internal/portable"
+	"vitrine/internal/precise"
 )
 
 // Mean summarises observations x_1, …, x_n with |x_t − x̂_t| ≤ b_t, where the centre x̂_t and the bound b_t are known
@@ -28,10 +29,10 @@ import (
 // The zero value contains no observations.
 type Mean struct {
 	N       uint64
-	Sum     float64
-	Squares float64 // V_n
-	First   float64 // the first positive bound
-	Bound   float64 // the largest bound
+	Sum     precise.Sum
+	Squares precise.Sum // V_n
+	First   float64     // the first positive bound
+	Bound   float64     // the largest bound
 }
 
 // Block summarises observations in any order, because they share one centre. The centre must be known before the first
@@ -46,20 +47,24 @@ func (m *Mean) Begin() Block {
 	if m.N == 0 {
 		return Block{}
 	}
-	return Block{Centre: m.Sum / float64(m.N)}
+	return Block{Centre: m.Average()}
 }
 
 // Add adds an observation within bound of the centre.
 func (b *Block) Add(x, bound float64) {
-	b.Sums.Join(&Mean{1, x, float64((x - b.Centre) * (x - b.Centre)), bound, bound})
+	b.Sums.Join(&Mean{1, precise.Of(x), precise.Square(x - b.Centre), bound, bound})
 }
 
-// Replace replaces an observation by another one within the same bound.
-func (b *Block) Replace(before, after float64) {
-	was, is := before-b.Centre, after-b.Centre
-	b.Sums.Sum += after - before
-	b.Sums.Squares = max(0, b.Sums.Squares+float64(is*is)-float64(was*was))
+// Replace replaces an observation around a centre.
+func (m *Mean) Replace(before, after, centre float64) {
+	m.Sum.Add(after)
+	m.Sum.Add(-before)
+	m.Squares.Join(precise.Square(after - centre))
+	m.Squares.Join(precise.Square(before - centre).Minus())
 }
+
+// Widen takes the bound of an observation that was added with a smaller one.
+func (m *Mean) Widen(bound float64) { m.Bound = max(m.Bound, bound) }
 
 // Add adds the observations of a block.
 func (m *Mean) Add(b *Block) { m.Join(&b.Sums) }
@@ -67,8 +72,8 @@ func (m *Mean) Add(b *Block) { m.Join(&b.Sums) }
 // Join adds later observations.
 func (m *Mean) Join(o *Mean) {
 	m.N += o.N
-	m.Sum += o.Sum
-	m.Squares += o.Squares
+	m.Sum.Join(o.Sum)
+	m.Squares.Join(o.Squares)
 	if m.First == 0 {
 		m.First = o.First
 	}
@@ -76,7 +81,7 @@ func (m *Mean) Join(o *Mean) {
 }
 
 // Average returns x̄_n, or NaN without observations.
-func (m *Mean) Average() float64 { return m.Sum / float64(m.N) }
+func (m *Mean) Average() float64 { return m.Sum.Value() / float64(m.N) }
 
 // Low returns a lower bound on μ_n. The probability that it ever exceeds μ_n is at most alpha.
 func (m *Mean) Low(alpha float64) float64 {
@@ -104,7 +109,7 @@ func (m *Mean) Interval(alpha float64) (low, high float64) {
 func (m *Mean) Until(alpha, half float64) float64 {
 	return first(float64(m.N), func(n float64) bool {
 		later := *m
-		later.Squares *= n / float64(m.N)
+		later.Squares = precise.Of(m.Squares.Value() * (n / float64(m.N)))
 		return later.width(alpha/2)*float64(m.N) <= half*n
 	})
 }
@@ -120,7 +125,7 @@ func (m *Mean) Until(alpha, half float64) float64 {
 func Plan(alpha, power, gain, square, bound float64) float64 {
 	z := distuv.UnitNormal.Quantile(power)
 	return first(1, func(n float64) bool {
-		m := Mean{N: uint64(n), Squares: n * square, First: bound, Bound: bound}
+		m := Mean{N: uint64(n), Squares: precise.Of(n * square), First: bound, Bound: bound}
 		return m.width(alpha/2)+float64(z*math.Sqrt(square/n)) <= gain
 	})
 }
@@ -162,13 +167,16 @@ const leastBound = 1e-150
 func (m *Mean) width(alpha float64) float64 {
 	c, k := m.First, 0.0
 	if c == 0 {
+		c = m.Bound
+	}
+	if c == 0 {
 		return 0 // all observations were known in advance
 	}
 	for c = max(c, leastBound); c < m.Bound; {
 		c *= 2
 		k++
 	}
-	return stitched(m.Squares, c, alpha/((k+1)*(k+2))) / float64(m.N)
+	return stitched(m.Squares.Value(), c, alpha/((k+1)*(k+2))) / float64(m.N)
 }
 
 // stitched returns S_α(v).
@@ -215,11 +223,13 @@ func divergence(p, q float64) float64 {
 // Fields encodes or decodes a mean.
 func (m *Mean) Fields(f *fields.Fields) {
 	f.Uvarint(&m.N)
-	f.Float(&m.Sum, &m.Squares, &m.First, &m.Bound)
+	f.Float(m.Sum.Parts())
+	f.Float(m.Squares.Parts())
+	f.Float(&m.First, &m.Bound)
 }
 
 // Fields encodes or decodes a block.
 func (b *Block) Fields(f *fields.Fields) {
-	f.Uvarint(&b.Sums.N)
-	f.Float(&b.Centre, &b.Sums.Sum, &b.Sums.Squares, &b.Sums.First, &b.Sums.Bound)
+	f.Float(&b.Centre)
+	b.Sums.Fields(f)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"vitrine/internal/precise"
 )
 
 // The boundary matches the paper's: Equation 2 of the paper is the case c → 0, and gives the constants for η = 2 and
@@ -157,8 +159,8 @@ func TestBoundsByHand(t *testing.T) {
 	if low, high := m.Low(alpha), m.High(alpha); math.Abs(low-(1-width)) > 1e-12 || math.Abs(high-(1+width)) > 1e-12 {
 		t.Errorf("the bounds are %v and %v, want %v and %v", low, high, 1-width, 1+width)
 	}
-	if want := 2 + math.Pow(3-2.0/3, 2) + math.Pow(2.0/3, 2); math.Abs(m.Squares-want) > 1e-12 {
-		t.Errorf("V is %v, want %v", m.Squares, want)
+	if want := 2 + math.Pow(3-2.0/3, 2) + math.Pow(2.0/3, 2); math.Abs(m.Squares.Value()-want) > 1e-12 {
+		t.Errorf("V is %v, want %v", m.Squares.Value(), want)
 	}
 }
 
@@ -218,11 +220,11 @@ func TestShare(t *testing.T) {
 
 // Until is the first number of observations whose interval is narrow enough, if V_n grows on as it did.
 func TestUntil(t *testing.T) {
-	m := Mean{N: 100, Sum: 30, Squares: 21, First: 1, Bound: 3}
+	m := Mean{N: 100, Sum: precise.Of(30), Squares: precise.Of(21), First: 1, Bound: 3}
 	for _, half := range []float64{0.5, 0.1, 0.02} {
 		n := m.Until(0.05, half)
 		width := func(n float64) float64 {
-			at := Mean{N: uint64(n), Sum: 0.3 * n, Squares: 0.21 * n, First: 1, Bound: 3}
+			at := Mean{N: uint64(n), Sum: precise.Of(0.3 * n), Squares: precise.Of(0.21 * n), First: 1, Bound: 3}
 			low, high := at.Interval(0.05)
 			return (high - low) / 2
 		}

@@ -25,7 +25,7 @@ var table = [][]string{
 		"internal/decompress", "internal/expect", "internal/extsort", "internal/fatal", "internal/fields", "internal/flock",
 		"internal/freeport",
 		"internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics", "internal/parallel",
-		"internal/portable", "internal/quantile", "internal/rapidseed", "internal/replace", "internal/scratch",
+		"internal/portable", "internal/precise", "internal/quantile", "internal/rapidseed", "internal/replace", "internal/scratch",
 		"internal/stream", "internal/strict", "internal/wait", "internal/watch"},
 	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/expiry", "service/health", "service/live",
 		"service/keys", "service/shoppers",

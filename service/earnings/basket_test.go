@@ -8,6 +8,7 @@ import (
 
 	"vitrine/internal/confseq"
 	"vitrine/internal/expect"
+	"vitrine/internal/precise"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -31,7 +32,7 @@ func TestBasketsByHand(t *testing.T) {
 	e.Offered(1, 0, c.Offer, true)
 	e.Closed(atEnd(c, 0), c, 10)
 	g := e.Counts.Arms[0]
-	if g.Rounds != 1 || g.Purchases != 1 || g.Revenue != 6 || g.Squares != 36 || e.Eras[0].groups[0] != g {
+	if g.Rounds != 1 || g.Purchases != 1 || g.Revenue != precise.Of(6) || g.Squares != precise.Of(36) || e.Eras[0].groups[0] != g {
 		t.Errorf("%+v, %+v", g, e.Eras[0])
 	}
 	if k := e.Counts.Calibration; k.Revenue != 2 || k.Predicted != 1.5 || k.Bins[5].Purchases != 1 {
@@ -39,8 +40,8 @@ func TestBasketsByHand(t *testing.T) {
 	}
 	e.Advance(1, 1)
 	expect.Equal(t, e.Drift.all.earned, 2, e.Drift.all)
-	want := map[string]*Sold{"b": {Shown: 1, Taken: 1, Revenue: 5, Last: 1}, "c": {Shown: 1, Last: 1},
-		"a": {Shown: 1, Taken: 1, Revenue: 1, Last: 1}}
+	want := map[string]*Sold{"b": {Shown: 1, Taken: 1, Revenue: precise.Of(5), Last: 1}, "c": {Shown: 1, Last: 1},
+		"a": {Shown: 1, Taken: 1, Revenue: precise.Of(1), Last: 1}}
 	expect.Equal(t, e.Items.sold, want)
 	if c.Bound() != 6 || sale(1, offer.ByPolicy, 1, "b", "c").Bound() != 4 {
 		t.Errorf("the bound is %v", c.Bound())
@@ -49,13 +50,13 @@ func TestBasketsByHand(t *testing.T) {
 	shown := []string{"b", "c", "a"}
 	e.Corrected(&eventlog.Corrected{Decision: "d", Correction: "x", Entry: 1, Mode: offer.ByPolicy, Shown: shown,
 		Choice: 1, Others: 1, Before: 6, Value: -5, Withdraws: true}, 10)
-	if g := e.Counts.Arms[0]; g.Purchases != 1 || g.Revenue != 1 || g.Squares != 1 || e.Items.sold["b"].Taken != 0 ||
-		e.Items.sold["b"].Revenue != 0 {
+	if g := e.Counts.Arms[0]; g.Purchases != 1 || g.Revenue != precise.Of(1) || g.Squares != precise.Of(1) || e.Items.sold["b"].Taken != 0 ||
+		e.Items.sold["b"].Revenue != precise.Of(0) {
 		t.Errorf("%+v", g)
 	}
 	e.Corrected(&eventlog.Corrected{Decision: "d", Correction: "y", Entry: 1, Mode: offer.ByPolicy, Shown: shown,
 		Choice: 3, Before: 1, Value: -1, Withdraws: true}, 10)
-	if g := e.Counts.Arms[0]; g.Purchases != 0 || g.Revenue != 0 || g.Squares != 0 || e.Items.sold["a"].Taken != 0 {
+	if g := e.Counts.Arms[0]; g.Purchases != 0 || g.Revenue != precise.Of(0) || g.Squares != precise.Of(0) || e.Items.sold["a"].Taken != 0 {
 		t.Errorf("%+v", g)
 	}
 }
@@ -143,7 +144,8 @@ func TestGuardOfBaskets(t *testing.T) {
 			t.Errorf("predictions of %v times the truth: the alarm is %+v, want %q", promise, a, check)
 		}
 		if s := &e.Guard.sales; check == "" {
-			have := (s.today[worthOf].Sum + s.before[worthOf].Sum) / (s.today[taken].Sum + s.before[taken].Sum)
+			have := (s.today[worthOf].Sum.Value() + s.before[worthOf].Sum.Value()) /
+				(s.today[taken].Sum.Value() + s.before[taken].Sum.Value())
 			if math.Abs(have-amount/sales) > 0.01 || math.Abs(s.worth-3) > 0.2 {
 				t.Errorf("a sale has the amount %v in units of %v, want %v in units of 3", have, s.worth, amount/sales)
 			}

@@ -35,7 +35,13 @@ func (c Contrast) Add(to *confseq.Block, way int, x, m, bound float64) {
 	to.Add(c.Lead(way, x, m), max(bound, m)/min(c.P, c.Q))
 }
 
+// factor returns the factor by which D may exceed a revenue.
+func (c Contrast) factor() float64 { return 1 / min(c.P, c.Q) }
+
+// Widen takes the bound of a decision that was added with a smaller one.
+func (c Contrast) Widen(in *confseq.Mean, bound float64) { in.Widen(bound / min(c.P, c.Q)) }
+
 // Replace replaces the D of a decision that earned before, and now after.
-func (c Contrast) Replace(in *confseq.Block, way int, before, after, m float64) {
-	in.Replace(c.Lead(way, before, m), c.Lead(way, after, m))
+func (c Contrast) Replace(in *confseq.Mean, way int, before, after, m float64) {
+	in.Replace(c.Lead(way, before, m), c.Lead(way, after, m), 0)
 }

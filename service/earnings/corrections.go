@@ -2,7 +2,6 @@ package earnings
 
 import (
 	"vitrine/internal/confseq"
-	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
@@ -28,14 +27,13 @@ func (t *Earnings) Corrected(c *eventlog.Corrected, maxItems int) {
 }
 
 // correct updates the totals of a corrected decision's group.
-func correct(g *api.Totals, c *eventlog.Corrected) {
+func correct(g *offer.Totals, c *eventlog.Corrected) {
 	if c.Counts {
 		g.Rounds++
 	}
 	g.Purchases = count(g.Purchases, c.Purchases())
-	g.Revenue += c.Value
-	after := c.Before + c.Value
-	g.Squares = max(0, g.Squares+float64(after*after)-float64(c.Before*c.Before))
+	g.Revenue.Add(c.Value)
+	g.Resquare(c.Before, c.Before+c.Value)
 }
 
 // count adds 1, 0 or -1 to a number, but not below 0.
@@ -60,13 +58,12 @@ func (t *Items) corrected(c *eventlog.Corrected, maxItems int) {
 		}
 		for _, s := range of {
 			s.Taken = count(s.Taken, c.Taken())
-			s.Revenue += take.Value
+			s.Revenue.Add(take.Value)
 		}
 	}
 }
 
-// corrected updates the sums at the decision's time. Its lead becomes the lead for its present earnings, around the
-// present centre.
+// corrected updates the sums at the decision's time. Its lead becomes the lead for its present earnings.
 func (s *Series) corrected(c *eventlog.Corrected, w *Watch) {
 	b := s.at(c.Made)
 	if b == nil || c.Mode == offer.ByImport {
@@ -77,37 +74,41 @@ func (s *Series) corrected(c *eventlog.Corrected, w *Watch) {
 	}
 	correct(&b.arms[c.Mode-offer.ByPolicy], c)
 	after := c.Before + c.Value
-	b.bound = max(b.bound, after)
+	peak := Peak[led]{Entry: c.Entry, Value: after}
 	if way := wayOf(c.Mode); way != Neither && c.Entry > s.since && w.drawsSets() {
-		s.correctLead(c, way, after, w)
+		peak.Of = led{w.contrast().factor(), s.correctLead(c, way, after, b.peaks, w)}
 	}
+	b.peak(peak)
 	if c.Mode == offer.ByPolicy {
 		if c.Counts {
 			s.policy.rounds++
 		}
-		s.policy.revenue += c.Value
+		s.policy.revenue.Add(c.Value)
 	}
 }
 
 // correctLead updates the lead of a decision that has now earned x, in its cohort or in the bucket that absorbed the
-// cohort.
-func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, w *Watch) {
+// cohort. It returns the centre of the lead, which only peaks and cohorts know: otherwise it is the present one.
+func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, known Peaks[led], w *Watch) (centre float64) {
 	number := c.Made / w.Cohort()
-	centre, m := s.centre(), &s.buckets[s.from(number*w.Cohort())].lead
+	m := &s.buckets[s.from(number*w.Cohort())].lead
+	if at := known.find(c.Entry); at >= 0 {
+		centre = known[at].Of.centre
+	} else {
+		centre = s.centre()
+	}
 	if at, found := s.leads.find(number); found {
 		l := &s.leads[at].Sums
 		centre, m = l.centre, &l.block.Sums
 	}
-	one := confseq.Block{}
-	w.contrast().Add(&one, way, x, centre, x)
 	if c.Counts {
+		var one confseq.Block
+		w.contrast().Add(&one, way, x, centre, 0)
 		m.Add(&one)
-		return
+		return centre
 	}
-	before := w.contrast().Lead(way, c.Before, centre)
-	m.Sum += one.Sums.Sum - before
-	m.Squares = max(0, m.Squares+one.Sums.Squares-float64(before*before))
-	m.Bound = max(m.Bound, one.Sums.Bound)
+	w.contrast().Replace(m, way, c.Before, x, centre)
+	return centre
 }
 
 // Recount is a correction of a decision in a cohort that does not count yet. There the decision counts at least 0, and at
@@ -128,7 +129,8 @@ func RecountOf(c *eventlog.Corrected) Recount {
 }
 
 // In updates the totals of the decision's group.
-func (n Recount) In(g *api.Totals) {
-	g.Revenue += n.After - n.Before
-	g.Squares = max(0, g.Squares+float64(n.After*n.After)-float64(n.Before*n.Before))
+func (n Recount) In(g *offer.Totals) {
+	g.Revenue.Add(n.After)
+	g.Revenue.Add(-n.Before)
+	g.Resquare(n.Before, n.After)
 }

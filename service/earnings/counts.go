@@ -17,7 +17,7 @@ type Counts struct {
 	EmptyShare                      float64 // of the last decisions: one weighs 1/emptyMemory less than the next
 	Late, Corrected                 uint64
 	Chance                          uint64
-	Arms                            [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+	Arms                            [3]offer.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 	Calibration                     api.Calibration
 	Shadow                          api.Comparison
 }
@@ -78,11 +78,11 @@ func (c *Counts) closed(isChosen bool, o *offer.Closed) {
 
 // Earned returns the number of decisions that ended, with or without an outcome, and their earnings.
 func (c *Counts) Earned() (rounds uint64, revenue float64) {
-	for _, arm := range c.Arms {
-		rounds += arm.Rounds
-		revenue += arm.Revenue
+	var all offer.Totals
+	for i := range c.Arms {
+		all.Add(&c.Arms[i])
 	}
-	return rounds, revenue
+	return all.Rounds, all.Revenue.Value()
 }
 
 // Calibrated returns the nonempty bins of the calibration.

@@ -21,7 +21,7 @@ type Drift struct {
 type span struct {
 	decisions, estimated uint64 // the second counts those with a prediction
 	earned, predicted    float64
-	arms                 [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+	arms                 [3]offer.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 }
 
 func (s *span) add(o *span) {
@@ -39,10 +39,7 @@ func (s *span) less(o *span) {
 	s.earned -= o.earned
 	s.predicted -= o.predicted
 	for i := range s.arms {
-		a, b := &s.arms[i], &o.arms[i]
-		a.Rounds, a.Purchases = a.Rounds-b.Rounds, a.Purchases-b.Purchases
-		a.Revenue -= b.Revenue
-		a.Squares = max(0, a.Squares-b.Squares)
+		s.arms[i].Less(&o.arms[i])
 	}
 }
 
@@ -112,7 +109,7 @@ func (d *Drift) Report() *api.Drift {
 func (s *span) report() api.Span {
 	return api.Span{
 		Decisions: s.decisions, Estimated: s.estimated, Earned: s.earned, Predicted: s.predicted,
-		ByPolicy: s.arms[0], ByChance: s.arms[1], ByBaseline: s.arms[2],
+		ByPolicy: s.arms[0].Report(), ByChance: s.arms[1].Report(), ByBaseline: s.arms[2].Report(),
 	}
 }
 
@@ -124,12 +121,12 @@ const (
 // fell reports whether the policy certainly sells less often than fellShare times the earlier rate, and its pages earn
 // less than fellShare of the earlier revenue: a policy may rightly sell fewer, but more expensive items. There may be as
 // many looks as decisions: the look after n decisions spends the error fellError/(n(n+1)).
-func fell(recent, before *api.Totals, looks uint64) bool {
+func fell(recent, before *offer.Totals, looks uint64) bool {
 	alpha := fellError / 2 / (float64(looks) * float64(looks+1))
 	_, now := confseq.Share(float64(recent.Purchases), float64(recent.Rounds), alpha)
 	then, _ := confseq.Share(float64(before.Purchases), float64(before.Rounds), alpha)
 	return now < fellShare*then &&
-		recent.Revenue*float64(before.Rounds) < fellShare*before.Revenue*float64(recent.Rounds)
+		recent.Revenue.Value()*float64(before.Rounds) < fellShare*before.Revenue.Value()*float64(recent.Rounds)
 }
 
 // Copy returns a deep copy.

@@ -137,8 +137,9 @@ func TestFell(t *testing.T) {
 		{[2]uint64{1000, 500}, [2]uint64{4000, 1200}, 2, false},
 		{[2]uint64{}, [2]uint64{}, 2, false},
 	} {
-		recent := api.Totals{Rounds: c.recent[0], Purchases: c.recent[1], Revenue: c.price * float64(c.recent[1])}
-		before := api.Totals{Rounds: c.before[0], Purchases: c.before[1], Revenue: 2 * float64(c.before[1])}
+		recent := group(api.Totals{Rounds: c.recent[0], Purchases: c.recent[1],
+			Revenue: c.price * float64(c.recent[1])})
+		before := group(api.Totals{Rounds: c.before[0], Purchases: c.before[1], Revenue: 2 * float64(c.before[1])})
 		expect.Equal(t, fell(&recent, &before, c.recent[0]+c.before[0]), c.want, c.recent, "after", c.before)
 	}
 }

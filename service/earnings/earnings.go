@@ -1,7 +1,7 @@
 // Package earnings sums up the decisions of a placement and their earnings. It reports whether the placement earns more
 // than its alternatives, and raises an alarm if it does not. All of it is a bounded function of the log.
 //
-//	cohort.go      decisions that count together
+//	cohort.go      decisions that count together; peaks.go those that earned most
 //	contrast.go    how much more one way to decide earns than another
 //	gain.go        whether a placement earns more
 //	counts.go      totals, and comparisons with the policy's predictions

@@ -15,6 +15,7 @@ import (
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
+	"vitrine/internal/precise"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -69,8 +70,8 @@ func TestCountsByHand(t *testing.T) {
 	c.closed(false, nil)
 	want := Counts{
 		Offered: 7, Chance: 1, Chosen: 5, Expired: 2, SinceEvicted: 7, SinceUnlearned: 7,
-		Arms: [3]api.Totals{{Rounds: 3, Purchases: 2, Revenue: 2 + 3, Squares: 4 + 9},
-			{Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}, {}},
+		Arms: [3]offer.Totals{group(api.Totals{Rounds: 3, Purchases: 2, Revenue: 2 + 3, Squares: 4 + 9}),
+			group(api.Totals{Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}), {}},
 		// Without estimates, a comparison counts the round but no revenue.
 		Shadow:      api.Comparison{Rounds: 2, Agreements: 1, Estimated: 1, Policy: 2, Baseline: 1.25},
 		Calibration: api.Calibration{Revenue: 2, Predicted: 2.5},
@@ -102,13 +103,13 @@ func TestItemsByHand(t *testing.T) {
 	}
 	ids, sold := items.Top()
 	expect.Equal(t, ids, []string{"b", "a"})
-	expect.Equal(t, sold, []Sold{{Shown: 3, Taken: 2, Revenue: 6, Last: 11}, {Shown: 2, Last: 10}}, "items")
+	expect.Equal(t, sold, []Sold{{Shown: 3, Taken: 2, Revenue: precise.Of(6), Last: 11}, {Shown: 2, Last: 10}}, "items")
 	expect.Equal(t, items.Places,
-		[]Sold{{Shown: 3, Taken: 1, Revenue: 3, Last: 11}, {Shown: 2, Taken: 1, Revenue: 3, Last: 10}}, "places")
+		[]Sold{{Shown: 3, Taken: 1, Revenue: precise.Of(3), Last: 11}, {Shown: 2, Taken: 1, Revenue: precise.Of(3), Last: 10}}, "places")
 
 	// Above twice the maximum number of items, the items shown most stay.
 	items.closed(sale(12, offer.ByPolicy, 1, "c", "b", "a"), 1) // b 4, a 3, c 1
-	if diff := cmp.Diff(Sold{Shown: 4, Taken: 1, Revenue: 4, Last: 12}, items.Others); diff != "" ||
+	if diff := cmp.Diff(Sold{Shown: 4, Taken: 1, Revenue: precise.Of(4), Last: 12}, items.Others); diff != "" ||
 		items.Dropped != 2 {
 		t.Errorf("%d items are dropped (-want +got):\n%s", items.Dropped, diff)
 	}
@@ -228,7 +229,7 @@ func TestSeriesByHand(t *testing.T) {
 	now := second(105.5)
 	r := s.Report("home", time.Minute, now, 0, 100)
 	pointer := func(v float64) *float64 { return &v }
-	mean := &confseq.Mean{N: 2, Sum: 2, Squares: 2, First: 4, Bound: 4}
+	mean := &confseq.Mean{N: 2, Sum: precise.Of(2), Squares: precise.Of(2), First: 4, Bound: 4}
 	over := 1 - mean.Low(0.05/4)
 	want := api.Series{
 		Placement: "home", Now: time.Unix(105, 5e8).UTC(), Window: 60,
@@ -241,8 +242,8 @@ func TestSeriesByHand(t *testing.T) {
 			StandardError: []*float64{nil, pointer(1)}},
 		// The leads are 2·4/3, then 4·4/3 and −3·4, because no sale was known when their cohorts began. A value among
 		// 2, 4 and 4 is at most 4 times as large.
-		OverChance: totals(&confseq.Mean{N: 1, Sum: 8. / 3, Squares: 64. / 9, First: 8, Bound: 8}, 2,
-			&confseq.Mean{N: 3, Sum: -4, Squares: 64./9 + 256./9 + 144, First: 8, Bound: 16}, 4),
+		OverChance: totals(&confseq.Mean{N: 1, Sum: precise.Of(8. / 3), Squares: precise.Of(64. / 9), First: 8, Bound: 8}, 2,
+			&confseq.Mean{N: 3, Sum: precise.Of(-4), Squares: precise.Of(64./9 + 256./9 + 144), First: 8, Bound: 16}, 4),
 		// Two decisions that earn 2 and 4 against two that earn 0 and 2: 2 (3 − 1). Both have the sum of squares 2
 		// around their mean.
 		OverBaseline: &api.SeriesSums{Low: []float64{0, 2 * max(2-2*over, -4)}, Estimate: []float64{0, 4},
@@ -288,7 +289,7 @@ func totals(first *confseq.Mean, bound float64, last *confseq.Mean, next float64
 		low, high := m.Interval(0.05)
 		n, most := float64(m.N), []float64{bound, next}[k]
 		s.Low, s.Estimate, s.High = append(s.Low, n*max(low, -max(most, -m.Average()))), append(s.Estimate,
-			m.Sum), append(s.High, n*min(high, max(most, m.Average())))
+			m.Sum.Value()), append(s.High, n*min(high, max(most, m.Average())))
 	}
 	return s
 }

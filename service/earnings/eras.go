@@ -19,7 +19,7 @@ type era struct {
 	mode       string
 	experiment string // name of the experiment, in the mode "experiment"
 	decisions  uint64
-	groups     [3]api.Totals // by policy, by chance, by baseline
+	groups     [3]offer.Totals // by policy, by chance, by baseline
 	shadow     api.Comparison
 }
 
@@ -48,7 +48,8 @@ func (l Eras) Report() []api.Era {
 	for i := range l {
 		e, g := &l[i], &l[i].groups
 		list[i] = api.Era{Entry: e.entry, Time: time.Unix(0, e.time).UTC(), Began: e.began, Mode: e.mode,
-			Experiment: e.experiment, Decisions: e.decisions, ByPolicy: g[0], ByChance: g[1], ByBaseline: g[2]}
+			Experiment: e.experiment, Decisions: e.decisions, ByPolicy: g[0].Report(), ByChance: g[1].Report(),
+			ByBaseline: g[2].Report()}
 		if e.shadow.Rounds > 0 {
 			list[i].Shadow = new(e.shadow)
 		}

@@ -2,6 +2,7 @@ package earnings
 
 import (
 	"vitrine/internal/confseq"
+	"vitrine/internal/precise"
 	"vitrine/service/api"
 )
 
@@ -14,7 +15,7 @@ const gainError = 0.05
 // with an estimated V.
 func (b *bucket) gains() []api.Gain {
 	list := []api.Gain{}
-	if m := &b.lead; m.N > 0 {
+	if m := b.leads(); m.N > 0 {
 		low, high := m.Interval(gainError)
 		list = append(list, api.NewGain(api.OverChance, m.N, b.within(low, m.Average(), high)))
 	}
@@ -28,15 +29,15 @@ func (b *bucket) gains() []api.Gain {
 
 func (b *bucket) mean(arm int) *confseq.Mean {
 	g := &b.arms[arm]
-	m := &confseq.Mean{N: g.Rounds, Sum: g.Revenue, First: b.bound, Bound: b.bound}
+	m := &confseq.Mean{N: g.Rounds, Sum: g.Revenue, First: b.most(), Bound: b.most()}
 	if m.N > 0 {
-		m.Squares = max(g.Squares-float64(m.Average()*m.Sum), 0)
+		m.Squares = precise.Of(max(g.Squares.Value()-float64(m.Average()*g.Revenue.Value()), 0))
 	}
 	return m
 }
 
 // within returns the interval for a difference of two revenues.
 func (b *bucket) within(low, estimate, high float64) api.Interval {
-	return api.Interval{Low: max(low, min(-b.bound, estimate)), Estimate: estimate,
-		High: min(high, max(b.bound, estimate))}
+	most := b.most()
+	return api.Interval{Low: max(low, min(-most, estimate)), Estimate: estimate, High: min(high, max(most, estimate))}
 }

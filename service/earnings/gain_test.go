@@ -11,6 +11,7 @@ import (
 	"vitrine/internal/confseq"
 	"vitrine/internal/expect"
 	"vitrine/internal/long"
+	"vitrine/internal/precise"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -175,7 +176,7 @@ func TestLeadsByHand(t *testing.T) {
 		for i := range e.Series.buckets {
 			all.add(&e.Series.buckets[i])
 		}
-		if m := all.lead; m.N != n || math.Abs(m.Sum-sum) > 1e-12 || math.Abs(m.Squares-squares) > 1e-12 ||
+		if m := all.lead; m.N != n || math.Abs(m.Sum.Value()-sum) > 1e-12 || math.Abs(m.Squares.Value()-squares) > 1e-12 ||
 			m.Bound != bound {
 			t.Errorf("%+v, want %v, %v, %v and %v", m, n, sum, squares, bound)
 		}
@@ -194,15 +195,15 @@ func TestLeadsByHand(t *testing.T) {
 	want(4, 1/0.75+1/0.75, 25/0.75/0.75+1/0.75/0.75, 4/0.25)
 
 	var b confseq.Block
-	if drawing.contrast().Add(&b, Second, 0, 5, 2); b.Sums.Sum != 20 || b.Sums.Bound != 20 {
+	if drawing.contrast().Add(&b, Second, 0, 5, 2); b.Sums.Sum != precise.Of(20) || b.Sums.Bound != 20 {
 		t.Errorf("a lead around a centre above all revenues is %+v", b)
 	}
 }
 
 // Gains over the baseline, and the largest possible gain, by hand.
 func TestGainsByHand(t *testing.T) {
-	b := &bucket{bound: 2, arms: [3]api.Totals{{Rounds: 400, Revenue: 400, Squares: 800}, {},
-		{Rounds: 100, Revenue: 20, Squares: 40}}}
+	b := &bucket{bound: 2, arms: [3]offer.Totals{group(api.Totals{Rounds: 400, Revenue: 400, Squares: 800}), {},
+		group(api.Totals{Rounds: 100, Revenue: 20, Squares: 40})}}
 	gains := b.gains()
 	if len(gains) != 1 || gains[0].Over != api.OverBaseline || gains[0].Randomized || gains[0].Decisions != 400 ||
 		gains[0].PerDecision.Estimate != 1-0.2 {
@@ -224,4 +225,44 @@ func mean(n, sum, squares float64) [2]float64 {
 	k1, k2 := (math.Pow(eta, 0.25)+math.Pow(eta, -0.25))/math.Sqrt2, (math.Sqrt(eta)+1)/2
 	width := (math.Sqrt(k1*k1*squares*l+k2*k2*c*c*l*l) + k2*c*l) / n
 	return [2]float64{sum/n - width, sum/n + width}
+}
+
+// Mistyped values leave no trace in the gain over chance, whenever they are corrected. A cohort that began before the
+// correction may have another centre.
+func TestMistypedGain(t *testing.T) {
+	play := func(delay time.Duration, typed float64) api.Interval {
+		r := randomized{rng: rand.New(rand.NewPCG(4, 4))}
+		r.of.Watch(drawing, 1)
+		mistakes := map[uint64]open{}
+		for range 3000 {
+			r.decide(0.5, 0.3)
+			for _, o := range r.open {
+				if o.c.Entry%200 == 0 && o.c.Choice > 0 && typed > 0 {
+					o.c.Basket = eventlog.Basket{{Place: 1, Quantity: 1, Value: typed}}
+					mistakes[o.c.Entry] = o
+				}
+			}
+			for entry, o := range mistakes {
+				if r.now > o.at+int64(delay) {
+					r.of.Corrected(&eventlog.Corrected{Decision: "d", Correction: "t", Entry: entry, Made: o.c.Time,
+						Mode: o.c.Mode, Shown: []string{"a"}, Choice: 1, Before: typed, Value: 3 - typed}, 16)
+					delete(mistakes, entry)
+				}
+			}
+		}
+		if len(mistakes) > 0 {
+			t.Fatal("a mistake was not corrected")
+		}
+		r.now += int64(time.Minute)
+		r.expire()
+		return r.of.Series.Recent(r.now, 0, drawing.Window).Gains[0].PerDecision
+	}
+	want := play(0, 0)
+	for _, delay := range []time.Duration{0, 500 * time.Millisecond, 5 * time.Second, 30 * time.Second} {
+		have := play(delay, 1e9)
+		if tolerance := 0.25 * (want.High - want.Low); math.Abs(have.Low-want.Low) > tolerance ||
+			math.Abs(have.Estimate-want.Estimate) > tolerance || math.Abs(have.High-want.High) > tolerance {
+			t.Errorf("corrected after %v: %+v, want %+v", delay, have, want)
+		}
+	}
 }

@@ -78,7 +78,7 @@ func (g *Guard) Alarm() *api.Alarm {
 
 // FallsBack reports whether an alarm calls for the fallback. A policy that earns more than it predicted keeps its pages.
 func (g *Guard) FallsBack() bool {
-	return g.Sales != nil || g.Earnings != nil && (g.Earnings.Check != predictions || g.estimated.Sum < g.predicted)
+	return g.Sales != nil || g.Earnings != nil && (g.Earnings.Check != predictions || g.estimated.Sum.Value() < g.predicted)
 }
 
 // Needs reports whether a version decides during one of the alarms.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"vitrine/internal/fields"
+	"vitrine/internal/precise"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
@@ -23,13 +24,13 @@ type Items struct {
 // Sold counts on how many pages an item was shown and taken, and what it earned.
 type Sold struct {
 	Shown, Taken uint64
-	Revenue      float64
+	Revenue      precise.Sum
 	Last         uint64 // log entry of the last offer
 }
 
 func (s *Sold) add(o Sold) {
 	s.Shown, s.Taken, s.Last = s.Shown+o.Shown, s.Taken+o.Taken, max(s.Last, o.Last)
-	s.Revenue += o.Revenue
+	s.Revenue.Join(o.Revenue)
 }
 
 const (
@@ -57,7 +58,7 @@ func (t *Items) show(ids []string, entry uint64, taken eventlog.Basket, maxItems
 	for k, id := range ids {
 		one := Sold{Shown: 1, Last: entry}
 		if len(taken) > 0 && int(taken[0].Place) == k+1 {
-			one.Taken, one.Revenue, taken = 1, taken[0].Value, taken[1:]
+			one.Taken, one.Revenue, taken = 1, precise.Of(taken[0].Value), taken[1:]
 		}
 		if k < maxPlaces {
 			if k == len(t.Places) {
@@ -125,7 +126,7 @@ func (t *Items) Copy() Items {
 
 func (s *Sold) fields(f *fields.Fields) {
 	f.Uvarint(&s.Shown, &s.Taken, &s.Last)
-	f.Float(&s.Revenue)
+	f.Float(s.Revenue.Parts())
 }
 
 func (t *Items) fields(f *fields.Fields) {

@@ -9,6 +9,7 @@ import (
 
 	"vitrine/internal/confseq"
 	"vitrine/internal/portable"
+	"vitrine/internal/precise"
 	"vitrine/service/api"
 	"vitrine/service/offer"
 )
@@ -394,7 +395,7 @@ func (s *sales) remember(l *lot) {
 		n, sum := float64(l.n), l.sum[i]
 		// Σ (x − centre)² for numbers in [0, 1]; their squares are no larger than the numbers
 		squares := sum - float64(2*b.Centre*sum) + float64(n*b.Centre*b.Centre)
-		b.Sums = confseq.Mean{N: l.n, Sum: sum, Squares: squares, First: 1, Bound: 1}
+		b.Sums = confseq.Mean{N: l.n, Sum: precise.Of(sum), Squares: precise.Of(squares), First: 1, Bound: 1}
 		s.today[i].Add(&b)
 	}
 }

@@ -701,9 +701,9 @@ func TestLots(t *testing.T) {
 	judged := func(now int64, decisions uint64, taken, worth float64) {
 		t.Helper()
 		s.judge(now, nil)
-		if s.judged != decisions || s.today[0].Sum != taken || s.today[1].Sum != worth {
+		if s.judged != decisions || s.today[0].Sum.Value() != taken || s.today[1].Sum.Value() != worth {
 			t.Errorf("at %d s %d decisions sold %v and %v, want %d, %v and %v",
-				now/second, s.judged, s.today[0].Sum, s.today[1].Sum, decisions, taken, worth)
+				now/second, s.judged, s.today[0].Sum.Value(), s.today[1].Sum.Value(), decisions, taken, worth)
 		}
 	}
 	enter(1, 0)
@@ -910,10 +910,10 @@ func TestSalesMoveWithTheClock(t *testing.T) {
 		}
 		s.leave(decided(1, 0, 1), 30*second, time.Hour, nil)
 		s.leave(decided(2, 20*second, 1), 10*second, time.Hour, nil)
-		if s.judge(now, nil); s.judged != 2 || s.today[taken].Sum != 2 || s.began != by || s.delays[5] != 1 ||
+		if s.judge(now, nil); s.judged != 2 || s.today[taken].Sum.Value() != 2 || s.began != by || s.delays[5] != 1 ||
 			s.delays[4] != 1 {
 			t.Errorf("after a move by %v %d decisions sold %v, the day began at %v, and the delays are %v",
-				time.Duration(by), s.judged, s.today[taken].Sum, time.Duration(s.began), s.delays)
+				time.Duration(by), s.judged, s.today[taken].Sum.Value(), time.Duration(s.began), s.delays)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"vitrine/internal/confseq"
 	"vitrine/internal/fields"
+	"vitrine/internal/precise"
 	"vitrine/service/api"
 	"vitrine/service/offer"
 )
@@ -20,7 +21,7 @@ type Series struct {
 	buckets []bucket // oldest first; seconds without decisions have no bucket
 	policy  struct { // all closed decisions by the policy, for the leads' centre
 		rounds  uint64
-		revenue float64
+		revenue precise.Sum
 	}
 	since uint64         // only later entries are in cohorts
 	leads Cohorts[leads] // leads of the policy over chance
@@ -38,11 +39,18 @@ type bucket struct {
 	level uint64
 
 	offered   uint64
-	abandoned uint64        // withdrawn or evicted decisions
-	arms      [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
-	bound     float64       // largest revenue of a shown item
+	abandoned uint64          // withdrawn or evicted decisions
+	arms      [3]offer.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+	bound     float64         // largest revenue of a shown item
+	peaks     Peaks[led]
 	// of the policy over chance, around 0: see Contrast. A cohort counts in the bucket in which it began
 	lead confseq.Mean
+}
+
+// led describes a decision's lead over chance, if it has one.
+type led struct {
+	factor float64 // 1/min(P, Q)
+	centre float64
 }
 
 const (
@@ -61,6 +69,38 @@ func (b *bucket) add(o *bucket) {
 	}
 	b.bound = max(b.bound, o.bound)
 	b.lead.Join(&o.lead)
+	for _, p := range o.peaks {
+		b.peak(p)
+	}
+}
+
+// peak notes a decision's earnings, if they exceed the bounds without it.
+func (b *bucket) peak(p Peak[led]) {
+	if b.peaks.Correct(p.Entry, p.Value) || p.Value <= b.bound && float64(p.Value*p.Of.factor) <= b.lead.Bound {
+		return
+	}
+	if out, isFull := b.peaks.Add(p); isFull {
+		b.bound = max(b.bound, out.Value)
+		b.lead.Widen(out.Value * out.Of.factor)
+	}
+}
+
+// most returns the largest revenue of a shown item or of a decision.
+func (b *bucket) most() float64 {
+	most := b.bound
+	for _, p := range b.peaks {
+		most = max(most, p.Value)
+	}
+	return most
+}
+
+// leads returns the leads over chance with the bounds of all decisions.
+func (b *bucket) leads() confseq.Mean {
+	m := b.lead
+	for _, p := range b.peaks {
+		m.Widen(p.Value * p.Of.factor)
+	}
+	return m
 }
 
 // closed returns the number of decisions that are no longer open.
@@ -155,13 +195,18 @@ func (s *Series) closed(entry uint64, time int64, o *offer.Closed, w *Watch) {
 		return
 	}
 	b.arms[o.Mode-offer.ByPolicy].Add(o.Group())
-	b.bound = max(b.bound, o.Bound())
+	peak, bound := Peak[led]{Entry: o.Entry, Value: o.Earned()}, o.PageBound()
+	b.bound = max(b.bound, bound)
 	if way := wayOf(o.Mode); counts != nil && way != Neither {
-		w.contrast().Add(&counts.block, way, o.Earned(), counts.centre, o.Bound())
+		w.contrast().Add(&counts.block, way, peak.Value, counts.centre, bound)
+		peak.Of = led{w.contrast().factor(), counts.centre}
+	}
+	if peak.Value > bound {
+		b.peak(peak)
 	}
 	if o.Mode == offer.ByPolicy {
 		s.policy.rounds++
-		s.policy.revenue += o.Earned()
+		s.policy.revenue.Add(peak.Value)
 	}
 }
 
@@ -172,12 +217,17 @@ func (s *Series) advance(now, length int64) {
 	}
 }
 
-// centre returns the policy's earnings per decision so far.
+// centre returns the policy's earnings per decision so far, but at most the largest revenue of a shown item: a value that
+// was mistyped, and is corrected later, must not move the centre of a cohort that begins in between.
 func (s *Series) centre() float64 {
 	if s.policy.rounds == 0 {
 		return 0
 	}
-	return s.policy.revenue / float64(s.policy.rounds)
+	mean, most := s.policy.revenue.Value()/float64(s.policy.rounds), 0.0
+	for i := range s.buckets {
+		most = max(most, s.buckets[i].bound)
+	}
+	return min(mean, most)
 }
 
 // Report returns the placement's sums for a span of time before now (the whole series if span is 0), in at most points
@@ -237,7 +287,7 @@ func (s *Series) Report(name string, window time.Duration, now int64, span time.
 		r.Decisions, r.Open = append(r.Decisions, b.offered), append(r.Open, b.offered-min(b.closed(), b.offered))
 		for k, group := range []*api.SeriesMeans{r.Policy, r.Chance, r.Baseline} {
 			if group != nil {
-				mean, standardError := b.arms[k].Mean()
+				mean, standardError := b.arms[k].Report().Mean()
 				group.Rounds = append(group.Rounds, b.arms[k].Rounds)
 				group.Mean, group.StandardError = append(group.Mean, number(mean)), append(group.StandardError,
 					number(standardError))
@@ -289,7 +339,7 @@ func (s *Series) settled(now int64, window time.Duration) int {
 // totals are settled.
 func (s *Series) Recent(now int64, span, window time.Duration) Recent {
 	var sum bucket
-	var policy api.Totals
+	var policy offer.Totals
 	to, settled := secondOf(now), s.settled(now, window)
 	last := uint64(0)
 	for i := range s.buckets {
@@ -304,12 +354,13 @@ func (s *Series) Recent(now int64, span, window time.Duration) Recent {
 			last += b.offered
 		}
 	}
-	return Recent{Policy: policy, Gains: sum.gains(), Rate: float64(last) / 10}
+	return Recent{Policy: policy.Report(), Gains: sum.gains(), Rate: float64(last) / 10}
 }
 
-// Past returns the settled sums of all decisions in a span of time before now, the largest revenue of a shown item, and
-// the decisions per second in the seconds since the first of them.
+// Past returns the settled sums of all decisions in a span of time before now, the largest revenue of a shown item or a
+// decision, and the decisions per second in the seconds since the first of them.
 func (s *Series) Past(now int64, span, window time.Duration) (all api.Totals, bound, rate, seconds float64) {
+	var sum offer.Totals
 	to, settled := secondOf(now)+1, s.settled(now, window)
 	offered, from := uint64(0), to
 	for i := range s.buckets {
@@ -317,17 +368,17 @@ func (s *Series) Past(now int64, span, window time.Duration) (all api.Totals, bo
 		if b.end() <= to-int64(span/time.Second) || b.start >= to { // the latter if the clock was set back
 			continue
 		}
-		from, offered, bound = min(from, b.start), offered+b.offered, max(bound, b.bound)
+		from, offered, bound = min(from, b.start), offered+b.offered, max(bound, b.most())
 		for k := range b.arms {
 			if i < settled {
-				all.Add(&b.arms[k])
+				sum.Add(&b.arms[k])
 			}
 		}
 	}
 	if seconds = float64(to - from); seconds > 0 {
 		rate = float64(offered) / seconds
 	}
-	return all, bound, rate, seconds
+	return sum.Report(), bound, rate, seconds
 }
 
 // Copy returns a deep copy.
@@ -341,6 +392,7 @@ func (b *bucket) fields(f *fields.Fields) {
 	f.Uvarint(&b.level, &b.offered, &b.abandoned)
 	f.Int64(&b.start)
 	f.Float(&b.bound)
+	b.peaks.Fields(f, func(l *led, f *fields.Fields) { f.Float(&l.factor, &l.centre) })
 	b.lead.Fields(f)
 	offer.GroupFields(f, b.arms[:])
 	f.Check(b.level <= seriesLevel && mod(b.start, 1<<min(b.level, seriesLevel)) == 0,
@@ -349,7 +401,7 @@ func (b *bucket) fields(f *fields.Fields) {
 
 func (s *Series) fields(f *fields.Fields) {
 	f.Uvarint(&s.policy.rounds, &s.since)
-	f.Float(&s.policy.revenue)
+	f.Float(s.policy.revenue.Parts())
 	s.leads.Fields(f, func() (l leads) { return l }, func(l *leads, f *fields.Fields) {
 		f.Float(&l.centre)
 		l.block.Fields(f)

@@ -248,8 +248,8 @@ func TestSumsByBuckets(t *testing.T) {
 				ss, nn = ss+c.x*c.x, nn+c.n*c.n
 			}
 		}
-		if q := sums.Variants[v].Sum; q.SS != ss || q.NN != nn {
-			t.Errorf("%s has the sums of squares %v and %v, want %v and %v", name, q.SS, q.NN, ss, nn)
+		if q := sums.Variants[v].Sum; q.SS.Value() != ss || q.NN != nn {
+			t.Errorf("%s has the sums of squares %v and %v, want %v and %v", name, q.SS.Value(), q.NN, ss, nn)
 		}
 	}
 }

@@ -45,11 +45,11 @@ func (e *Engine) insight(ctx context.Context, v *View, now int64) (*api.Insight,
 	x.Positions = page.Positions(t.Items.Places, current.Policy)
 	x.Drift = t.Drift.Report()
 	if o := &t.Items.Others; t.Items.Dropped > 0 {
-		x.Others, x.Dropped = &api.ItemInsight{Shown: o.Shown, Taken: o.Taken, Revenue: o.Revenue}, t.Items.Dropped
+		x.Others, x.Dropped = &api.ItemInsight{Shown: o.Shown, Taken: o.Taken, Revenue: o.Revenue.Value()}, t.Items.Dropped
 	}
 	ids, sold := t.Items.Top()
 	for k, s := range sold {
-		x.Items = append(x.Items, api.ItemInsight{ID: ids[k], Shown: s.Shown, Taken: s.Taken, Revenue: s.Revenue})
+		x.Items = append(x.Items, api.ItemInsight{ID: ids[k], Shown: s.Shown, Taken: s.Taken, Revenue: s.Revenue.Value()})
 	}
 	explainer, ok := current.Policy.(bandit.Explainer)
 	if !ok {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -16,8 +17,11 @@ import (
 // refunding is a shop whose variant B shows a cheap or an expensive item, by chance. Every buyer of the expensive one
 // gets the money back after a delay.
 type refunding struct {
-	free  bool // the expensive item is sold for 0 in place of being refunded
-	delay int  // in visits, one a minute
+	free  bool    // the expensive item is sold for 0 in place of being refunded
+	delay int     // in visits, one a minute
+	typed float64 // value of some sales of the cheap item, mistyped
+	every int     // number of sales from one mistake to the next; 0 without any
+	late  int     // visits before the mistake is corrected
 	store memlog.Store
 }
 
@@ -31,7 +35,8 @@ func (c *refunding) serve(t *testing.T, visits int) *engine.Engine {
 	e := opened(t, engine.Options{Store: &c.store, Build: buildFixed})
 	put(t, e, "home", refundingShop)
 	rng, now := rand.New(rand.NewPCG(9, 1)), int64(1e18)
-	refunds := map[int]string{}
+	refunds, typed := map[int]string{}, map[int]string{}
+	cheap := 0
 	for k := range visits {
 		now += minute
 		r := stock(fmt.Sprint("d", k), 2)
@@ -45,7 +50,16 @@ func (c *refunding) serve(t *testing.T, visits int) *engine.Engine {
 			} else if choice.Item == itemID(1) {
 				refunds[k+c.delay] = a.Decision
 			}
+			if choice.Item == itemID(0) {
+				if cheap++; c.every > 0 && cheap%c.every == 0 {
+					choice.Value, typed[k+c.late] = &c.typed, a.Decision
+				}
+			}
 			fatal.If(t, e.Choose(t.Context(), "home", a.Decision, []api.Choice{choice}, now))
+		}
+		if id := typed[k]; id != "" {
+			fatal.If(t, e.Correct(t.Context(), "home", id, api.Correction{ID: "t", Item: itemID(0), Value: new(1 - c.typed)},
+				now))
 		}
 		if id := refunds[k]; id != "" {
 			fatal.If(t, e.Correct(t.Context(), "home", id, api.Correction{ID: "r", Item: itemID(1)}, now))
@@ -91,14 +105,10 @@ func TestRefundsInTime(t *testing.T) {
 		t.Errorf("%d corrections prove little", s.Corrected)
 	}
 	have, want := money(t, e), money(t, (&refunding{free: true, delay: refunded.delay}).serve(t, 3000))
-	if len(have) != len(want) || len(have) < 40 {
-		t.Fatalf("%v, want %v", have, want)
+	if len(have) < 40 {
+		t.Fatalf("%v are too few", have)
 	}
-	for i := range have {
-		if math.Abs(have[i]-want[i]) > 1e-9*(1+math.Abs(want[i])) {
-			t.Errorf("amount %d is %v, want %v", i, have[i], want[i])
-		}
-	}
+	agree(t, have, want, 1e-9)
 	r := fatal.Or(e.Experiments("home"))(t).Experiment
 	if b := r.Variants[1]; r.Verdict.Result == api.Ship || b.Later != 0 || b.Difference.Estimate >= 0 {
 		t.Errorf("%+v, %+v", r.Verdict, b)
@@ -124,4 +134,72 @@ func TestLateRefunds(t *testing.T) {
 		}
 	}
 	replays(t, e, engine.Options{Store: &refunded.store, Build: buildFixed})
+}
+
+// Mistyped values that are corrected in time leave no trace in sums, intervals, verdicts and plans.
+func TestMistypedInTime(t *testing.T) {
+	type numbers struct {
+		sums, intervals []float64
+		reasons         []string
+	}
+	of := func(c *refunding) (n numbers) {
+		e := c.serve(t, 2000)
+		s, all := fatal.Or(e.Stats("home"))(t), fatal.Or(e.Experiments("home"))(t)
+		for _, g := range []api.Totals{s.ByPolicy, s.ByChance, s.ByBaseline} {
+			n.sums = append(n.sums, float64(g.Purchases), g.Revenue, g.Squares)
+		}
+		for _, era := range s.Eras {
+			n.sums = append(n.sums, era.ByChance.Revenue, era.ByChance.Squares)
+		}
+		x := fatal.Or(e.Insight(t.Context(), "home", int64(1e18)+2000*minute))(t)
+		for _, item := range x.Items {
+			n.sums = append(n.sums, item.Revenue)
+		}
+		plan := fatal.Or(e.Plan("home", []float64{0.5, 0.5}, nil, int64(1e18)+2000*minute))(t)
+		n.sums = append(n.sums, plan.Mean, plan.SD)
+		for _, g := range plan.Gains {
+			n.intervals = append(n.intervals, *g.Decisions)
+		}
+		n.intervals = append(n.intervals, money(t, e)...)
+		for _, r := range []*api.ExperimentReport{all.Experiment, all.Holdout} {
+			n.reasons = append(n.reasons, r.Verdict.Result+": "+r.Verdict.Reason)
+		}
+		replays(t, e, engine.Options{Store: &c.store, Build: buildFixed})
+		return n
+	}
+	want := of(&refunding{delay: 5})
+	for _, late := range []int{0, 7} {
+		have := of(&refunding{delay: 5, typed: 1e9, every: 50, late: late})
+		agree(t, have.sums, want.sums, 1e-9)
+		agree(t, have.intervals, want.intervals, 1e-6)
+		expect.Equal(t, have.reasons, want.reasons)
+	}
+}
+
+func agree(t *testing.T, have, want []float64, tolerance float64) {
+	t.Helper()
+	if len(have) != len(want) {
+		t.Fatalf("%v, want %v", have, want)
+	}
+	for i := range have {
+		if math.Abs(have[i]-want[i]) > tolerance*(1+math.Abs(want[i])) {
+			t.Errorf("amount %d is %v, want %v", i, have[i], want[i])
+		}
+	}
+}
+
+// If a mistyped value is corrected after it counts, the verdict names the decision and says what to do.
+func TestMistypedTooLate(t *testing.T) {
+	c := &refunding{delay: 5, typed: 1e9, every: 700, late: 60}
+	e := c.serve(t, 2000)
+	v := fatal.Or(e.Experiments("home"))(t).Experiment.Verdict
+	if v.Result != api.Continue || !strings.Contains(v.Reason, "; the 1000000000 that the decision of log entry ") ||
+		!strings.Contains(v.Reason, "end this experiment and begin another one") {
+		t.Errorf("%+v", v)
+	}
+	for _, g := range fatal.Or(e.Plan("home", []float64{0.5, 0.5}, nil, int64(1e18)+2000*minute))(t).Gains {
+		if g.Decisions == nil || *g.Decisions > 1e9 {
+			t.Errorf("the plan for a gain of %v asks for too many decisions", g.Relative)
+		}
+	}
 }

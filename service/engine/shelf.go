@@ -164,7 +164,7 @@ func (s *shelf) sorted(counted []string) []string {
 		earns := func(id string) float64 { // at least, if sales vary by chance, so that a lucky item does not come first
 			of, _ := s.sold.Sold(id)
 			surely := max(0, 1-2/math.Sqrt(float64(of.Taken))) // of the sales: two standard deviations of a Poisson number less
-			return surely * of.Revenue / float64(of.Shown)
+			return surely * of.Revenue.Value() / float64(of.Shown)
 		}
 		slices.SortStableFunc(counted, func(a, b string) int { return cmp.Compare(earns(b), earns(a)) })
 	}
@@ -221,8 +221,8 @@ func (s *shelf) item(id string) api.ShelfItem {
 		x.Item = s.items.Item(slot)
 	}
 	if of, ok := s.sold.Sold(id); ok {
-		x.Shown, x.Taken, x.Revenue = of.Shown, of.Taken, of.Revenue
-		x.Selling, x.PerShown = new(float64(of.Taken)/float64(of.Shown)), new(of.Revenue/float64(of.Shown))
+		x.Shown, x.Taken, x.Revenue = of.Shown, of.Taken, of.Revenue.Value()
+		x.Selling, x.PerShown = new(float64(of.Taken)/float64(of.Shown)), new(of.Revenue.Value()/float64(of.Shown))
 	}
 	return x
 }

@@ -1,8 +1,7 @@
 package offer
 
 import (
-	"vitrine/internal/fields"
-	"vitrine/service/api"
+	"vitrine/internal/precise"
 	"vitrine/service/eventlog"
 )
 
@@ -59,32 +58,29 @@ func (c *Closed) Units() (n int) {
 	return n
 }
 
-// Group returns the group of this one decision.
-func (c *Closed) Group() *api.Totals {
+// Group returns the totals of this one decision.
+func (c *Closed) Group() *Totals {
 	x := c.Earned()
-	g := &api.Totals{Rounds: 1, Revenue: x, Squares: float64(x * x)}
+	g := &Totals{Rounds: 1, Revenue: precise.Of(x), Squares: precise.Square(x)}
 	if c.Choice > 0 {
 		g.Purchases = 1
 	}
 	return g
 }
 
-// Bound is the largest revenue on the page, or a basket's earnings if these are larger. A basket's bound is not known
-// in advance: a confidence sequence's bound grows with the first baskets.
-func (c *Closed) Bound() (bound float64) {
-	if c.Basket != nil {
-		bound = c.Earned()
-	}
+// PageBound returns the largest revenue on the page, which is known before the outcome.
+func (c *Closed) PageBound() (bound float64) {
 	for _, i := range c.Shown {
 		bound = max(bound, Revenue(c.Revenue, int(i)))
 	}
 	return bound
 }
 
-// GroupFields passes over groups, in a number known to both sides.
-func GroupFields(f *fields.Fields, list []api.Totals) {
-	for i := range list {
-		f.Uvarint(&list[i].Rounds, &list[i].Purchases)
-		f.Float(&list[i].Revenue, &list[i].Squares)
+// Bound is the largest revenue on the page, or a basket's earnings if these are larger. A basket's bound is not known
+// in advance: a confidence sequence's bound grows with the first baskets.
+func (c *Closed) Bound() float64 {
+	if c.Basket == nil {
+		return c.PageBound()
 	}
+	return max(c.PageBound(), c.Earned())
 }

@@ -4,7 +4,7 @@
 //	estimates.go  the part of an answer that the log keeps in bytes
 //	law.go        how the set was drawn; named.go in exports and mappings
 //	explore.go    draws of other sets than the policy's own
-//	closed.go     an offer with its outcome; reward.go a choice drawn from rewards
+//	closed.go     an offer with its outcome; totals.go sums of them; reward.go a choice drawn from rewards
 //	cache.go      the candidates of the last offers, in memory
 package offer
 

@@ -16,8 +16,8 @@ import (
 	"vitrine/assortment"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
+	"vitrine/internal/precise"
 	_ "vitrine/internal/rapidseed"
-	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
@@ -64,7 +64,7 @@ func TestClosedByHand(t *testing.T) {
 	expect.Equal(t, o.IDs(), []string{"d", "a", "c"})
 	for choice, want := range []float64{0, 40, 10, 30} {
 		c := &offer.Closed{Offer: o, Choice: choice}
-		g := &api.Totals{Rounds: 1, Revenue: want, Squares: want * want}
+		g := &offer.Totals{Rounds: 1, Revenue: precise.Of(want), Squares: precise.Of(want * want)}
 		if choice > 0 {
 			g.Purchases = 1
 		}

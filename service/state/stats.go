@@ -25,7 +25,7 @@ func (v *View) Stats() api.Stats {
 		Broken: seen.Broken, Problem: seen.Problem,
 		SinceExpiredEarly: c.SinceEvicted, SinceUnlearned: c.SinceUnlearned, SinceSkipped: seen.Since,
 		Versions: p.numbersOf(nil),
-		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
+		ByPolicy: c.Arms[0].Report(), ByChance: c.Arms[1].Report(), ByBaseline: c.Arms[2].Report(),
 		Calibration: c.Calibration, Shadow: c.Shadow,
 	}
 	s.RememberedSince, s.Shoppers = p.rememberedSince(), p.memory.Stats()

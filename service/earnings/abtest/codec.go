@@ -31,7 +31,7 @@ func (e *Experiment) Copy() *Experiment {
 
 func (s *sample) copy() *sample {
 	c := &sample{s.entry, s.block.Copy(), slices.Clone(s.metrics), copySegments(s.parts), slices.Clone(s.groups),
-		slices.Clone(s.units)}
+		slices.Clone(s.units), s.peaks}
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
 	}
@@ -46,7 +46,9 @@ func (r *Results) Fields(f *fields.Fields) {
 		e := &r.Variants[v]
 		e.Mean.Fields(f)
 		for _, q := range []*Squares{&e.Sum, &e.Part} {
-			f.Float(&q.SS, &q.SN, &q.NN)
+			f.Float(q.SS.Parts())
+			f.Float(q.SN.Parts())
+			f.Float(&q.NN)
 		}
 	}
 	for k := range r.Pairs {
@@ -76,6 +78,10 @@ func (s *sample) fields(f *fields.Fields) {
 	f.Check(len(s.parts) <= maxSegmentSums+1, "a cohort of %d segments", len(s.parts))
 	offer.GroupFields(f, s.groups)
 	fields.Elements(f, s.units)
+	s.peaks.Fields(f, func(p *place, f *fields.Fields) {
+		f.Count(&p.class, &p.part)
+		f.Check(p.class < len(s.groups) && p.part <= len(s.parts), "a peak of variant %d in segment %d", p.class, p.part)
+	})
 }
 
 func (p *phase) fields(f *fields.Fields) {
@@ -108,7 +114,11 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	segmentFields(f, &e.parts, k, (*confseq.Mean).Fields)
 	f.Check(len(e.parts) <= maxSegments, "an experiment of %d segments", len(e.parts))
 	offer.GroupFields(f, e.groups)
-	f.Vector(&e.later)
+	for v := range e.later {
+		f.Float(e.later[v].Parts())
+	}
+	f.Uvarint(&e.widest.Entry)
+	f.Float(&e.widest.Value)
 	fields.Elements(f, e.asked)
 	fields.Elements(f, e.units)
 	for i := range e.signs {

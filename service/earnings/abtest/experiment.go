@@ -3,6 +3,7 @@ package abtest
 import (
 	"slices"
 
+	"vitrine/internal/precise"
 	"vitrine/service/api"
 	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
@@ -20,11 +21,12 @@ type Experiment struct {
 	metrics  []*Results     // by metric, the conversion first
 	reported []uint64       // decisions with a value, by metric
 	parts    []segmentMeans // by segment, in the order of their first decision that counts
-	groups   []api.Totals   // by class, which is a variant
-	later    []float64      // revenue from late outcomes and corrections, by class
+	groups   []offer.Totals // by class, which is a variant
+	later    []precise.Sum  // revenue from late outcomes and corrections, by class
 	asked    []uint64       // number of decisions, by class
 	units    []uint64       // number of units, by class
 	signs    []signs        // by class
+	widest   widest         // of the decisions that count
 	seen     []uint64       // one bit per unit hash seen, modulo seenUnits
 	cohorts  earnings.Cohorts[*sample]
 	points   []point
@@ -45,9 +47,18 @@ type sample struct {
 	block   *Block
 	metrics []*Block
 	parts   []segmentSums // by segment
-	groups  []api.Totals
+	groups  []offer.Totals
 	units   []uint64 // units with their first decision of the phase here
+	peaks   earnings.Peaks[place]
 }
+
+// place is a decision's place in a cohort's sums.
+type place struct {
+	class, part int // part is 1 + the index of its segment, or 0
+}
+
+// widest is the decision with the largest earnings that widen the bounds.
+type widest = earnings.Peak[struct{}]
 
 // point is an experiment's state at a time.
 type point struct {
@@ -110,7 +121,7 @@ func Empty(design *api.Experiment) *Experiment {
 	return &Experiment{
 		Routes:  &Routes{Design: design},
 		Results: NewResults(n), metrics: newMetrics(design), reported: make([]uint64, numMetrics+len(design.Metrics)),
-		groups: make([]api.Totals, n), later: make([]float64, n), asked: make([]uint64, n),
+		groups: make([]offer.Totals, n), later: make([]precise.Sum, n), asked: make([]uint64, n),
 		units: make([]uint64, n), signs: make([]signs, n), seen: make([]uint64, seenUnits/64),
 	}
 }
@@ -147,7 +158,7 @@ func (e *Experiment) Divide(design *api.Experiment, entry uint64, time int64) {
 }
 
 func (e *Experiment) newSample() *sample {
-	s := &sample{block: e.Results.Begin(), groups: make([]api.Totals, len(e.groups)),
+	s := &sample{block: e.Results.Begin(), groups: make([]offer.Totals, len(e.groups)),
 		units: make([]uint64, len(e.units))}
 	for _, m := range e.metrics {
 		s.metrics = append(s.metrics, m.Begin())
@@ -189,7 +200,7 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 		return
 	}
 	s := *left
-	class, x, bound, group := e.ClassOf(o.Variant), o.Earned(), o.Bound(), o.Group()
+	class, x, bound, group := e.ClassOf(o.Variant), o.Earned(), o.PageBound(), o.Group()
 	s.groups[class].Add(group)
 	e.signs[class].value(o)
 	made := e.phaseOf(entry)
@@ -197,6 +208,7 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 		s.units[class]++
 	}
 	if made.shares[class] > 0 {
+		at := place{class: class}
 		s.block.Add(class, x, bound, made.shares)
 		bucket := e.clusterOf(o.Unit, class)
 		e.Results.Cluster(bucket, class, x, s.block.Centre, made.shares)
@@ -209,8 +221,39 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 			m.Cluster(bucket, class, x, s.metrics[k].Centre, made.shares)
 		}
 		if e.Design.Segments != "" {
-			e.addToSegment(segmentOf(&s.parts, segment, maxSegmentSums, len(e.shares)), o, s.block.Centre, made.shares)
+			k := segmentOf(&s.parts, segment, maxSegmentSums, len(e.shares))
+			e.addToSegment(&s.parts[k], o, s.block.Centre, made.shares)
+			at.part = k + 1
 		}
+		if x > bound {
+			if out, isFull := s.peaks.Add(earnings.Peak[place]{Entry: entry, Value: x, Of: at}); isFull {
+				e.widen(s, &out)
+			}
+		}
+	}
+}
+
+// widen gives a cohort's sums the bound of a decision that earned more than the items on its page: its earnings.
+//
+// This happens when the cohort counts, with what the decision earned by then, and not when its outcome comes. Until then
+// the cohort's sums are in no report, and no other cohort depends on them: the confidence sequences see the decision as if
+// it had been reported with its final earnings. Its bound is the page's, which is known before, or else these earnings,
+// as for any basket (ADR 112). A value that was mistyped and corrected in time bounds nothing, so that later cohorts
+// cannot inherit it. What it could still do is admit a large addition after its correction, up to itself: see
+// [earnings.RecountOf].
+//
+// A peak that the list dropped widens the sums at once, and so does a correction that comes after the cohort counted:
+// the bound of a sequence that was looked at must not shrink.
+func (e *Experiment) widen(s *sample, p *earnings.Peak[place]) {
+	shares := e.phaseOf(p.Entry).shares
+	s.block.Widen(p.Of.class, p.Value, shares)
+	if k := p.Of.part - 1; k >= 0 {
+		e.contrasts(p.Of.class, shares, func(v, _ int, c earnings.Contrast) {
+			c.Widen(&s.parts[k].leads[v].Sums, p.Value)
+		})
+	}
+	if p.Value > e.widest.Value {
+		e.widest = widest{Entry: p.Entry, Value: p.Value}
 	}
 }
 
@@ -244,16 +287,17 @@ func (e *Experiment) Correct(c *eventlog.Corrected, length int64) {
 	}
 	if s := e.cohorts.Sums(c.Made / length); s != nil && c.InTime && c.Entry >= (*s).entry {
 		n := earnings.RecountOf(c)
-		e.later[class] += n.Rest
+		e.later[class].Add(n.Rest)
 		e.recount(*s, class, c, n)
 		return
 	}
-	e.later[class] += c.Value
+	e.later[class].Add(c.Value)
 }
 
 // recount changes the revenue of a decision in its cohort. Its sale stays one: only money is corrected.
 func (e *Experiment) recount(s *sample, class int, c *eventlog.Corrected, n earnings.Recount) {
 	n.In(&s.groups[class])
+	s.peaks.Correct(c.Entry, n.After)
 	shares := e.phaseOf(c.Entry).shares
 	if shares[class] == 0 {
 		return
@@ -274,13 +318,16 @@ func (e *Experiment) Advance(now, length int64) {
 
 // take adds a cohort that ended at a time.
 func (e *Experiment) take(s *sample, at int64) {
+	for i := range s.peaks {
+		e.widen(s, &s.peaks[i])
+	}
 	e.Results.Take(s.block)
 	for k, m := range e.metrics {
 		m.Take(s.metrics[k])
 	}
 	for i := range s.parts {
 		part := &s.parts[i]
-		to := segmentOf(&e.parts, part.value, maxSegments-1, len(e.shares))
+		to := &e.parts[segmentOf(&e.parts, part.value, maxSegments-1, len(e.shares))]
 		for v := range to.groups {
 			to.groups[v].Add(&part.groups[v])
 			to.leads[v].Add(&part.leads[v])

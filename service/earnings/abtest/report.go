@@ -8,6 +8,7 @@ import (
 
 	"vitrine/internal/confseq"
 	"vitrine/service/api"
+	"vitrine/service/offer"
 )
 
 // mean returns a class's revenue per decision, or the zero interval without decisions.
@@ -86,7 +87,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	few := ""
 	for class := range e.groups {
 		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], Units: e.units[class],
-			Group: e.groups[class], Later: e.later[class], Share: e.shares[class]}
+			Group: e.groups[class].Report(), Later: e.later[class].Value(), Share: e.shares[class]}
 		v.Mean = e.mean(class)
 		if e.look(class, &v) {
 			few = v.Name
@@ -122,6 +123,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
 	if r.Verdict = delayed(r, weighed(r, verdict(r, few, own, currency)), currency); r.Verdict.Result == api.Continue {
 		r.Left = e.left(control, r.From())
+		r.Verdict.Reason += e.outlier(currency)
 	}
 	for _, v := range r.Variants {
 		if v.Fallback > 0 {
@@ -132,11 +134,30 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	return r
 }
 
+// outlier names the decision whose earnings widen all intervals, if it earned far more than the other sales on average.
+func (e *Experiment) outlier(currency string) string {
+	var all offer.Totals
+	for i := range e.groups {
+		all.Add(&e.groups[i])
+	}
+	p := &e.widest
+	all.Revenue.Add(-p.Value)
+	if p.Value != e.Results.Mean.Bound || p.Value*float64(all.Purchases-1) <= outlierTimes*all.Revenue.Value() {
+		return ""
+	}
+	return fmt.Sprintf("; the %s that the decision of log entry %d earned widen all intervals. If the value is wrong, "+
+		"end this experiment and begin another one: the value already counts, and corrections cannot change that",
+		api.Amount(p.Value, currency), p.Entry)
+}
+
+// outlierTimes is how many times more than the average sale a decision earned that is named.
+const outlierTimes = 100
+
 // Gain returns how much more the decisions earn that a hold-out compares with; ok is false before both sides have some.
 func (e *Experiment) Gain() (g api.Gain, ok bool) {
 	d, ok := e.difference(notHeldOut, heldOut)
 	n := e.groups[notHeldOut].Rounds
-	late := api.PerDecision(e.later[notHeldOut], n) - api.PerDecision(e.later[heldOut], e.groups[heldOut].Rounds)
+	late := api.PerDecision(e.later[notHeldOut].Value(), n) - api.PerDecision(e.later[heldOut].Value(), e.groups[heldOut].Rounds)
 	return api.Gain{Over: api.Holdout, Randomized: true, Since: timeOf(e.begun), Decisions: n, PerDecision: d,
 		Total: d.Times(n), Late: float64(n) * late}, ok
 }

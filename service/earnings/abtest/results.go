@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"vitrine/internal/confseq"
+	"vitrine/internal/precise"
 	"vitrine/service/earnings"
 )
 
@@ -51,7 +52,8 @@ func (b *Block) Copy() *Block {
 
 // Squares sum over a variant's clusters. A cluster of n decisions contributes a sum s.
 type Squares struct {
-	SS, SN, NN float64 // Σ s², Σ s n, Σ n²
+	SS, SN precise.Sum // Σ s², Σ s n
+	NN     float64     // Σ n²
 }
 
 // Cluster sums a bucket's decisions since it joined its current variant.
@@ -94,26 +96,33 @@ func (r *Results) Begin() *Block {
 func (b *Block) Add(v int, x, bound float64, shares []float64) {
 	b.Mean.Add(x, bound)
 	b.Variants[v].Add(x, bound)
-	for other := range b.Variants {
-		for u := range other {
-			if shares[u] == 0 || shares[other] == 0 {
-				continue
-			}
-			earnings.Contrast{P: shares[other], Q: shares[u]}.Add(&b.Pairs[pairOf(u, other)], sideOf(v, other, u), x,
-				b.Centre, bound)
-		}
-	}
+	b.pairs(shares, func(k, u, other int, c earnings.Contrast) {
+		c.Add(&b.Pairs[k], sideOf(v, other, u), x, b.Centre, bound)
+	})
 }
 
 // Replace replaces the revenue of a decision of variant v.
 func (b *Block) Replace(v int, before, after float64, shares []float64) {
-	b.Mean.Replace(before, after)
-	b.Variants[v].Replace(before, after)
+	b.Mean.Sums.Replace(before, after, b.Mean.Centre)
+	b.Variants[v].Sums.Replace(before, after, b.Variants[v].Centre)
+	b.pairs(shares, func(k, u, other int, c earnings.Contrast) {
+		c.Replace(&b.Pairs[k].Sums, sideOf(v, other, u), before, after, b.Centre)
+	})
+}
+
+// Widen takes the bound of a decision of variant v that was added with a smaller one.
+func (b *Block) Widen(v int, bound float64, shares []float64) {
+	b.Mean.Sums.Widen(bound)
+	b.Variants[v].Sums.Widen(bound)
+	b.pairs(shares, func(k, _, _ int, c earnings.Contrast) { c.Widen(&b.Pairs[k].Sums, bound) })
+}
+
+// pairs calls f for each pair k of the variants u < other that both have a share.
+func (b *Block) pairs(shares []float64, f func(k, u, other int, c earnings.Contrast)) {
 	for other := range b.Variants {
 		for u := range other {
 			if shares[u] > 0 && shares[other] > 0 {
-				earnings.Contrast{P: shares[other], Q: shares[u]}.Replace(&b.Pairs[pairOf(u, other)], sideOf(v, other, u),
-					before, after, b.Centre)
+				f(pairOf(u, other), u, other, earnings.Contrast{P: shares[other], Q: shares[u]})
 			}
 		}
 	}
@@ -140,12 +149,10 @@ func (r *Results) Cluster(bucket, v int, x, centre float64, shares []float64) {
 		c = &r.Clusters[bucket]
 	}
 	e := &r.Variants[v]
-	e.Sum.add(c.N, c.Sum, x)
-	e.Part.add(c.N, c.Part, part)
 	r.All += float64(2*c.N) + 1
+	e.Sum.add(c.N, &c.Sum, x)
+	e.Part.add(c.N, &c.Part, part)
 	c.N++
-	c.Sum += x
-	c.Part += part
 }
 
 // Recluster replaces the revenue of a decision that Cluster added.
@@ -154,23 +161,25 @@ func (r *Results) Recluster(bucket, v int, before, after, centre float64, shares
 	if bucket >= 0 && r.Clusters[bucket].N > 0 {
 		c = &r.Clusters[bucket]
 	}
-	by, part, e := after-before, (after-before)/shares[v], &r.Variants[v]
-	e.Sum.shift(c.N, c.Sum, by)
-	e.Part.shift(c.N, c.Part, part)
-	c.Sum += by
-	c.Part += part
+	e := &r.Variants[v]
+	e.Sum.change(c.N, c.N, &c.Sum, after-before)
+	e.Part.change(c.N, c.N, &c.Part, (after-before)/shares[v])
 }
 
-// shift updates the sums when the sum s of a cluster of n decisions changes.
-func (q *Squares) shift(n, s, by float64) {
-	q.SS += float64(2*s*by) + float64(by*by)
-	q.SN += float64(n * by)
+// change adds to the sum s of a cluster, which grows from n to m decisions. It takes the squares of rounded sums in and
+// out, so that their rounding does not add up.
+func (q *Squares) change(n, m float64, s *float64, by float64) {
+	before := *s
+	*s += by
+	q.SS.Join(precise.Product(*s, *s))
+	q.SS.Join(precise.Product(before, before).Minus())
+	q.SN.Join(precise.Product(m, *s))
+	q.SN.Join(precise.Product(n, before).Minus())
 }
 
-// add updates the sums when a cluster of n decisions with the sum s gets another decision.
-func (q *Squares) add(n, s, x float64) {
-	q.SS += float64(2*s*x) + float64(x*x)
-	q.SN += s + float64(n*x) + x
+// add adds a decision to a cluster of n decisions with the sum s.
+func (q *Squares) add(n float64, s *float64, x float64) {
+	q.change(n, n+1, s, x)
 	q.NN += float64(2*n) + 1
 }
 
@@ -196,7 +205,7 @@ func (r *Results) Take(b *Block) {
 
 // around returns Σ (s − n·mean)².
 func (q *Squares) around(mean float64) float64 {
-	return q.SS - float64(2*mean*q.SN) + float64(float64(mean*mean)*q.NN)
+	return q.SS.Value() - float64(2*mean*q.SN.Value()) + float64(float64(mean*mean)*q.NN)
 }
 
 // Earns returns bounds for a variant's revenue per decision that hold at all times with error alpha. They are infinite
@@ -204,7 +213,7 @@ func (q *Squares) around(mean float64) float64 {
 func (r *Results) Earns(v int, alpha float64) (low, high float64) {
 	m := r.Variants[v].Mean
 	if m.N > 0 {
-		m.Squares = max(m.Squares, r.Variants[v].Sum.around(m.Average()))
+		m.Squares = precise.Of(max(m.Squares.Value(), r.Variants[v].Sum.around(m.Average())))
 	}
 	return m.Interval(alpha)
 }
@@ -239,7 +248,7 @@ func (r *Results) lead(v, u int) (m confseq.Mean, sign float64, ok bool) {
 	}
 	estimate := m.Average()
 	one, other := &r.Variants[v].Part, &r.Variants[u].Part
-	m.Squares = max(m.Squares, one.SS+other.SS-float64(2*estimate*(one.SN-other.SN))+
-		float64(float64(estimate*estimate)*r.All))
+	m.Squares = precise.Of(max(m.Squares.Value(), one.SS.Value()+other.SS.Value()-
+		float64(2*estimate*(one.SN.Value()-other.SN.Value()))+float64(float64(estimate*estimate)*r.All)))
 	return m, 1, true
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vitrine/internal/expect"
+	"vitrine/internal/precise"
 	"vitrine/service/api"
 	"vitrine/service/earnings"
 )
@@ -150,14 +151,15 @@ func TestRecountSegment(t *testing.T) {
 	for _, values := range [][]string{{"phone", ""}, {"", "phone"}} {
 		s := e.newSample()
 		for _, value := range values {
-			segmentOf(&s.parts, value, maxSegmentSums, 2).groups[0].Revenue = 10
+			k := segmentOf(&s.parts, value, maxSegmentSums, 2)
+			s.parts[k].groups[0].Revenue = precise.Of(10)
 		}
 		for value, by := range map[string]float64{"phone": 1, "other": 2} {
 			e.recountSegment(s, 0, value, earnings.Recount{Before: by}, e.shares)
 		}
 		for _, p := range s.parts {
-			if want := map[string]float64{"phone": 9, "": 8}[p.value]; p.groups[0].Revenue != want {
-				t.Errorf("%q: %v earned in segment %q, want %v", values, p.groups[0].Revenue, p.value, want)
+			if want := map[string]float64{"phone": 9, "": 8}[p.value]; p.groups[0].Revenue.Value() != want {
+				t.Errorf("%q: %v earned in segment %q, want %v", values, p.groups[0].Revenue.Value(), p.value, want)
 			}
 		}
 	}

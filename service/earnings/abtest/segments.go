@@ -6,6 +6,7 @@ import (
 
 	"vitrine/internal/confseq"
 	"vitrine/internal/fields"
+	"vitrine/internal/precise"
 	"vitrine/service/api"
 	"vitrine/service/earnings"
 	"vitrine/service/offer"
@@ -20,8 +21,8 @@ const maxSegmentSums = 4 * maxSegments
 // segment holds the earnings from shoppers with one value of a feature, or a cohort's part of them.
 type segment[T any] struct {
 	value  string
-	groups []api.Totals // by variant
-	leads  []T          // by variant: D over the control, as in [Results]; blocks are around 0
+	groups []offer.Totals // by variant
+	leads  []T            // by variant: D over the control, as in [Results]; blocks are around 0
 }
 
 type (
@@ -29,17 +30,17 @@ type (
 	segmentSums  = segment[confseq.Block]
 )
 
-// segmentOf returns the segment of a value in a list. After most values, further ones share the value "".
-func segmentOf[T any](list *[]segment[T], value string, most, variants int) *segment[T] {
+// segmentOf returns the index of a value's segment in a list. After most values, further ones share the value "".
+func segmentOf[T any](list *[]segment[T], value string, most, variants int) int {
 	at := slices.IndexFunc(*list, func(p segment[T]) bool { return p.value == value })
 	if at < 0 {
 		if len(*list) >= most && value != "" {
 			return segmentOf(list, "", most, variants)
 		}
 		at = len(*list)
-		*list = append(*list, segment[T]{value, make([]api.Totals, variants), make([]T, variants)})
+		*list = append(*list, segment[T]{value, make([]offer.Totals, variants), make([]T, variants)})
 	}
-	return &(*list)[at]
+	return at
 }
 
 // copySegments returns a deep copy.
@@ -56,7 +57,7 @@ func copySegments[T any](list []segment[T]) []segment[T] {
 func segmentFields[T any](f *fields.Fields, list *[]segment[T], variants int, lead func(*T, *fields.Fields)) {
 	fields.List(f, list, func(p *segment[T], f *fields.Fields) {
 		if f.Reads() {
-			p.groups, p.leads = make([]api.Totals, variants), make([]T, variants)
+			p.groups, p.leads = make([]offer.Totals, variants), make([]T, variants)
 		}
 		f.String(&p.value)
 		offer.GroupFields(f, p.groups)
@@ -66,17 +67,22 @@ func segmentFields[T any](f *fields.Fields, list *[]segment[T], variants int, le
 	})
 }
 
+// contrasts calls f for each variant's contrast with the control. side is the side that a class is on.
+func (e *Experiment) contrasts(class int, shares []float64, f func(v, side int, c earnings.Contrast)) {
+	control := Of(e.Design, e.Design.Control)
+	for v, share := range shares {
+		if v != control && share > 0 && shares[control] > 0 {
+			f(v, sideOf(class, v, control), earnings.Contrast{P: share, Q: shares[control]})
+		}
+	}
+}
+
 // addToSegment adds a decision. centre is the mean revenue before it.
 func (e *Experiment) addToSegment(s *segmentSums, o *offer.Closed, centre float64, shares []float64) {
-	variant, control := e.ClassOf(o.Variant), Of(e.Design, e.Design.Control)
-	s.groups[variant].Add(o.Group())
-	for v, share := range shares {
-		if v == control || share == 0 || shares[control] == 0 {
-			continue
-		}
-		earnings.Contrast{P: share, Q: shares[control]}.Add(&s.leads[v], sideOf(variant, v, control), o.Earned(),
-			centre, o.Bound())
-	}
+	class := e.ClassOf(o.Variant)
+	s.groups[class].Add(o.Group())
+	x, bound := o.Earned(), o.PageBound()
+	e.contrasts(class, shares, func(v, side int, c earnings.Contrast) { c.Add(&s.leads[v], side, x, centre, bound) })
 }
 
 // recountSegment changes the revenue of a decision of a segment.
@@ -92,13 +98,9 @@ func (e *Experiment) recountSegment(s *sample, class int, value string, n earnin
 		return
 	}
 	n.In(&s.parts[k].groups[class])
-	control := Of(e.Design, e.Design.Control)
-	for v, share := range shares {
-		if v != control && share > 0 && shares[control] > 0 {
-			earnings.Contrast{P: share, Q: shares[control]}.Replace(&s.parts[k].leads[v], sideOf(class, v, control),
-				n.Before, n.After, s.block.Centre)
-		}
-	}
+	e.contrasts(class, shares, func(v, side int, c earnings.Contrast) {
+		c.Replace(&s.parts[k].leads[v].Sums, side, n.Before, n.After, s.block.Centre)
+	})
 }
 
 // segmentReports compares the variants in each segment, values with the most decisions first. All differences share the
@@ -110,10 +112,10 @@ func (e *Experiment) segmentReports(control int) (list []api.SegmentReport) {
 		p := &e.parts[i]
 		r := api.SegmentReport{Value: p.value}
 		for v := range e.shares {
-			of := api.SegmentVariant{Variant: e.Name(v), Group: p.groups[v]}
+			of := api.SegmentVariant{Variant: e.Name(v), Group: p.groups[v].Report()}
 			whole, _, ok := e.Results.lead(v, control)
 			if m := p.leads[v]; ok && p.groups[v].Rounds > 0 && p.groups[control].Rounds > 0 {
-				m.Squares *= e.Results.dispersion(v, control, whole.Squares)
+				m.Squares = precise.Of(m.Squares.Value() * e.Results.dispersion(v, control, whole.Squares.Value()))
 				low, high := m.Interval(alpha)
 				of.Difference = &api.Interval{Low: max(low, -most), Estimate: m.Average(), High: min(high, most)}
 			}
@@ -146,13 +148,13 @@ func (e *Experiment) Dispersion() float64 {
 	if !ok {
 		return 1
 	}
-	return e.Results.dispersion(0, 1, m.Squares)
+	return e.Results.dispersion(0, 1, m.Squares.Value())
 }
 
 // dispersion returns the factor by which clusters make a pair's V_n larger, given its V_n with clusters.
 func (r *Results) dispersion(v, u int, clustered float64) float64 {
-	own := r.Pairs[pairOf(min(v, u), max(v, u))].Squares
-	if own == 0 {
+	own := r.Pairs[pairOf(min(v, u), max(v, u))].Squares.Value()
+	if own <= 0 {
 		return 1
 	}
 	return max(1, clustered/own)

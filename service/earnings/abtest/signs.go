@@ -50,8 +50,8 @@ func (s *signs) value(o *offer.Closed) {
 }
 
 // listen adds a cohort's sales. Cohorts in which no variant sold say something about the shop.
-func (e *Experiment) listen(groups []api.Totals) {
-	var all api.Totals
+func (e *Experiment) listen(groups []offer.Totals) {
+	var all offer.Totals
 	for class := range groups {
 		all.Add(&groups[class])
 	}
@@ -80,7 +80,7 @@ func (e *Experiment) listen(groups []api.Totals) {
 // how many may be, by the variant's sales outside the row, or by the others' if it never sold. They rise if the others
 // sold less during the row, too.
 func (e *Experiment) limits(class int, r row, runs uint64) (surely, maybe uint64) {
-	var others api.Totals
+	var others offer.Totals
 	for other := range e.groups {
 		if other != class {
 			others.Add(&e.groups[other])

@@ -15,6 +15,7 @@ import (
 	"vitrine/internal/confseq"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
+	"vitrine/internal/precise"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/earnings/abtest"
 )
@@ -187,8 +188,8 @@ func TestResultsByHand(t *testing.T) {
 		return total
 	}
 	t.Run("difference", func(t *testing.T) {
-		alone := lead.Squares
-		lead.Squares = max(lead.Squares, around(lead.Average(), func(d decision) (float64, bool) {
+		alone := lead.Squares.Value()
+		lead.Squares = precise.Of(max(lead.Squares.Value(), around(lead.Average(), func(d decision) (float64, bool) {
 			switch d.v {
 			case 0:
 				return (d.x - d.centre) / d.shares[0], true
@@ -196,9 +197,9 @@ func TestResultsByHand(t *testing.T) {
 				return -(d.x - d.centre) / d.shares[control], true
 			}
 			return 0, true
-		}))
-		if !(lead.Squares > 2*alone) {
-			t.Errorf("the sum of squares by buckets is %v, and that of decisions %v", lead.Squares, alone)
+		})))
+		if !(lead.Squares.Value() > 2*alone) {
+			t.Errorf("the sum of squares by buckets is %v, and that of decisions %v", lead.Squares.Value(), alone)
 		}
 		wantLow, wantHigh := lead.Interval(0.05)
 		low, estimate, high, ok := r.Difference(0, control, 0.05)
@@ -222,9 +223,9 @@ func TestResultsByHand(t *testing.T) {
 	})
 	t.Run("interval of a mean", func(t *testing.T) {
 		mean := r.Variants[2].Mean
-		mean.Squares = max(mean.Squares, around(mean.Average(), func(d decision) (float64, bool) {
+		mean.Squares = precise.Of(max(mean.Squares.Value(), around(mean.Average(), func(d decision) (float64, bool) {
 			return d.x, d.v == 2
-		}))
+		})))
 		wantLow, wantHigh := mean.Interval(0.05)
 		if low, high := r.Earns(2, 0.05); math.Abs(low-wantLow) > 1e-9 || math.Abs(high-wantHigh) > 1e-9 {
 			t.Errorf("variant 2 earns in [%v, %v], want [%v, %v]", low, high, wantLow, wantHigh)

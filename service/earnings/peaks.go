@@ -1,0 +1,66 @@
+package earnings
+
+import (
+	"slices"
+
+	"vitrine/internal/fields"
+)
+
+// Peaks list the decisions that earned most, among those that earned more than the dearest item on their page: at most
+// maxPeaks. A bound is the dearest item's revenue or the largest peak. Unlike a maximum, the list takes corrections: a
+// mistyped value no longer bounds anything once it is corrected.
+//
+// Methods replace the list, so copies may share it.
+type Peaks[T any] []Peak[T]
+
+// Peak is one of these decisions.
+type Peak[T any] struct {
+	Entry uint64 // log entry of the offer
+	Value float64
+	Of    T
+}
+
+const maxPeaks = 4
+
+// Add adds a decision. If there are too many, it removes and returns the smallest peak, which no longer takes
+// corrections.
+func (l *Peaks[T]) Add(p Peak[T]) (out Peak[T], isFull bool) {
+	list := append(slices.Clone(*l), p)
+	if isFull = len(list) > maxPeaks; isFull {
+		at := 0
+		for i := range list {
+			if list[i].Value < list[at].Value {
+				at = i
+			}
+		}
+		out = list[at]
+		list = slices.Delete(list, at, at+1)
+	}
+	*l = list
+	return out, isFull
+}
+
+// Correct sets a decision's earnings. It reports whether the decision is a peak.
+func (l *Peaks[T]) Correct(entry uint64, value float64) bool {
+	at := l.find(entry)
+	if at >= 0 {
+		*l = slices.Clone(*l)
+		(*l)[at].Value = value
+	}
+	return at >= 0
+}
+
+// find returns the index of a decision, or -1.
+func (l Peaks[T]) find(entry uint64) int {
+	return slices.IndexFunc(l, func(p Peak[T]) bool { return p.Entry == entry })
+}
+
+// Fields encodes or decodes the peaks.
+func (l *Peaks[T]) Fields(f *fields.Fields, of func(*T, *fields.Fields)) {
+	fields.List(f, (*[]Peak[T])(l), func(p *Peak[T], f *fields.Fields) {
+		f.Uvarint(&p.Entry)
+		f.Float(&p.Value)
+		of(&p.Of, f)
+	})
+	f.Check(len(*l) <= maxPeaks, "%d peaks", len(*l))
+}
