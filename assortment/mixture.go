@@ -34,7 +34,7 @@ func (m Mixture) Revenue(s vitrine.Assortment, r []float64) float64 {
 // costs O(|S| N) revenues of O(C) each.
 //
 // r ≥ 0; nil means 1 for all. MaximizeMixture panics unless each class contains a utility for each item, and returns an
-// error if the weights are not shares.
+// error if the weights are not shares, or if a utility is NaN or +∞ or a revenue is not a finite number, at least 0.
 func MaximizeMixture(
 	dst vitrine.Assortment, c vitrine.Constraint, m Mixture, r []float64,
 ) (s vitrine.Assortment, revenue, bound float64, err error) {
@@ -50,6 +50,9 @@ func MaximizeMixture(
 	}
 	mean := make([]float64, len(m.Utility[0]))
 	for k, u := range m.Utility {
+		if err := checkItems(u, r); err != nil {
+			return nil, 0, 0, fmt.Errorf("class %d: %w", k, err)
+		}
 		best, alone := Maximize(nil, c, u, r)
 		bound += float64(m.Weight[k] * alone)
 		if v := m.Revenue(best, r); s == nil || v > revenue {

@@ -103,6 +103,14 @@ func TestMixtureRevenue(t *testing.T) {
 	if err != nil || revenue != 0.5 {
 		t.Errorf("revenue %v, %v", revenue, err)
 	}
+	for want, items := range map[string][2]float64{
+		"class 1: item 1 has utility NaN":                                   {math.NaN(), 1},
+		"class 1: item 1 has utility +Inf":                                  {math.Inf(1), 1},
+		"class 0: item 1 has revenue NaN: want a finite number, at least 0": {0, math.NaN()},
+	} {
+		expect.Message(assortment.MaximizeMixture(nil, assortment.AtMost(1), assortment.Mixture{
+			Utility: [][]float64{{0, 0}, {0, items[0]}}, Weight: []float64{0.5, 0.5}}, []float64{1, items[1]}))(t, want)
+	}
 	for _, w := range [][]float64{{0.5, 0.4}, {1}, {1.5, -0.5}, {math.NaN(), 1}} {
 		expect.Refused(assortment.MaximizeMixture(nil, assortment.AtMost(2), assortment.Mixture{
 			Utility: m.Utility, Weight: w,

@@ -146,9 +146,17 @@ func (n Nests) check(u, r []float64) error {
 		}
 	}
 	for i, k := range n.Of {
-		switch {
-		case k >= len(n.Dissimilarity):
+		if k >= len(n.Dissimilarity) {
 			return fmt.Errorf("item %d is in nest %d: there are %d", i, k, len(n.Dissimilarity))
+		}
+	}
+	return checkItems(u, r)
+}
+
+// checkItems returns an error that names the first item with an invalid utility or revenue.
+func checkItems(u, r []float64) error {
+	for i := range u {
+		switch {
 		case math.IsNaN(u[i]) || math.IsInf(u[i], 1):
 			return fmt.Errorf("item %d has utility %v", i, u[i])
 		case !(vitrine.RevenueOf(r, i) >= 0) || math.IsInf(vitrine.RevenueOf(r, i), 1):

@@ -13,8 +13,16 @@ import (
 
 // Slot is a place that shows one item.
 type Slot struct {
-	Name    string // name in errors
+	Name    string // name in errors; "" means "slot 3"
 	Exclude []int  // items that the slot cannot show
+}
+
+// name names slot j in errors.
+func (s Slot) name(j int) string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return fmt.Sprintf("slot %d", j+1)
 }
 
 // Slots is the family of all sets of at least a minimum size that can be assigned to slots, at most one item per slot
@@ -61,7 +69,7 @@ func NewSlots(items int, slots []Slot, minimum int) (*Slots, error) {
 	for j, s := range slots {
 		for _, i := range s.Exclude {
 			if i < 0 || i >= items {
-				return nil, fmt.Errorf("%s: item %d is outside [0, %d)", s.Name, i, items)
+				return nil, fmt.Errorf("%s: item %d is outside [0, %d)", s.name(j), i, items)
 			}
 			if taken[i] == nil {
 				taken[i] = slices.Clone(blank)
@@ -150,7 +158,7 @@ func (t *Slots) shortage(slots []Slot, short []int) error {
 	}
 	var names []string
 	for _, j := range short {
-		names = append(names, slots[j].Name)
+		names = append(names, slots[j].name(j))
 	}
 	if len(short) == 1 {
 		return fmt.Errorf("%s takes none of the %s", names[0], hint.Count(len(t.kind), "item"))

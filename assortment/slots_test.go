@@ -165,6 +165,8 @@ func TestSlotsErrors(t *testing.T) {
 		{2, slots(nil), 2, "at least 2 items, and there are 1 slots"},
 		{-1, slots(nil), 0, "items = -1: must not be negative"},
 		{3, slots([]int{3}), 0, "slot 0: item 3 is outside [0, 3)"},
+		{3, []assortment.Slot{{}, {Exclude: []int{3}}}, 0, "slot 2: item 3 is outside [0, 3)"},
+		{3, []assortment.Slot{{}, {Exclude: []int{0, 1, 2}}}, 2, "slot 2 takes none of the 3 items"},
 		{3, slots(nil, []int{0, 1, 2}), 2, "slot 1 takes none of the 3 items"},
 		{3, slots(nil, []int{0, 1}, []int{1, 0}), 3,
 			"slot 1 and slot 2: together they take 1 item, and each needs one"},

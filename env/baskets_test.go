@@ -12,6 +12,7 @@ import (
 	"vitrine/env"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
+	"vitrine/internal/panics"
 	"vitrine/utility"
 )
 
@@ -60,6 +61,13 @@ func TestBasketsEarnWhatTheySay(t *testing.T) {
 			t.Errorf("%s: %v takes a visit with any, want %v", name, mean, b.Mean())
 		}
 	}
+}
+
+// A shopper whom no call of Meet has made visits no page.
+func TestVisitBeforeMeet(t *testing.T) {
+	s := crowd(env.Independent{Number: 1})
+	expect.Equal(t, panics.Value(func() { s.Visit(&env.Shopper{}, 1, vitrine.Assortment{0}, nil, nil) }),
+		any("env: Visit of a shopper before Meet"))
 }
 
 // With one taker a visit is a choice, and different pages meet the same further takers: takes of items that both pages

@@ -49,9 +49,12 @@ func (p *Shopper) ChooseDisplayed(s vitrine.Assortment, order []int, effects []f
 
 // Visit returns the takes of the shopper of round t from a page: the choice and further takes (see [Baskets]). order
 // lists the items of s from the first place on, and places add the given effects; with nil effects places do not
-// matter.
+// matter. Visit panics unless Meet made p the shopper of the round.
 func (s *Shoppers) Visit(p *Shopper, t int, page vitrine.Assortment, order []int,
 	effects []float64) (first vitrine.Choice, more []vitrine.Choice) {
+	if len(p.Exponentials) != len(p.Utilities)+1 {
+		panic("env: Visit of a shopper before Meet")
+	}
 	if effects == nil {
 		first = p.Choose(page)
 	} else {

@@ -43,8 +43,7 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	everywhere := present(slices.Concat(r.Exclude, c.Exclude, r.hidden), index)
 	slots := make([]assortment.Slot, len(r.Slots))
 	for k, s := range r.Slots {
-		slots[k] = assortment.Slot{Name: fmt.Sprintf("slot %d", k+1), Exclude: append(present(s.Exclude, index),
-			everywhere...)}
+		slots[k].Exclude = append(present(s.Exclude, index), everywhere...)
 	}
 	family, err := assortment.NewSlots(r.len(), slots, len(slots))
 	if err != nil && len(r.hidden) > 0 { // the slots must be filled
