@@ -51,6 +51,6 @@ func (c healthCmd) Run(ctx context.Context, t terminal) error {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %s: %s", address.JoinPath(path), answer.Status, strings.TrimSpace(string(said)))
 	}
-	_, err = fmt.Fprintf(t.out, "%s\n", strings.TrimSpace(string(said)))
+	_, err = fmt.Fprintf(t.out, "%s\n", hint.Printable(strings.TrimSpace(string(said))))
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -148,6 +150,24 @@ func reviews(ts *testscript.TestScript, _ bool, args []string) {
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// A service's answer does not steer the terminal.
+func TestErrorsArePrintable(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"type":"x","status":404,"detail":"\u001b]0;title\u0007 of the terminal"}`))
+	}))
+	defer service.Close()
+	for _, args := range [][]string{{"report", "home"}, {"items", "list", "home"}} {
+		var out, said bytes.Buffer
+		code := run(t.Context(), append(args, "--url", service.URL), &out, &said)
+		if text := out.String() + said.String(); code != 1 || strings.ContainsAny(text, "\x1b\a") ||
+			!strings.Contains(text, "of the terminal") {
+			t.Errorf("%v: %d, %q", args, code, text)
+		}
+	}
+}
 
 // A table that cannot be printed is a failure, although the results are there.
 func TestFullStandardOutput(t *testing.T) {

@@ -1,7 +1,11 @@
 // Package hint attaches advice for the user to an error.
 package hint
 
-import "errors"
+import (
+	"errors"
+	"strings"
+	"unicode"
+)
 
 type hinted struct {
 	error
@@ -19,4 +23,15 @@ func Of(err error) string {
 		return h.text
 	}
 	return ""
+}
+
+// Printable returns text that a terminal prints without obeying it: U+FFFD takes the place of control characters other
+// than tabs and ends of lines, of characters that change the direction of writing, and of bytes that are not UTF-8.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Bidi_Control) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }

@@ -47,3 +47,14 @@ func TestNearest(t *testing.T) {
 	expect.Equal(t, hint.Nearest("kitten", []string{"sitting"}, 4), "sitting", "three edits away is")
 	expect.Equal(t, hint.Nearest("kitten", []string{"sitting"}, 3), "", "fewer than three edits away is")
 }
+
+func TestPrintable(t *testing.T) {
+	for text, want := range map[string]string{
+		"Größe 38\t½ 鞋\n":               "Größe 38\t½ 鞋\n",
+		"\x1b]0;title\a\x1b[31m\x7f\r":  "\uFFFD]0;title\uFFFD\uFFFD[31m\uFFFD\uFFFD",
+		"\u009b31m \x9b31m":             "\uFFFD31m \uFFFD31m",
+		"sku\u202egpj.exe\u2066 \u200f": "sku\uFFFDgpj.exe\uFFFD \uFFFD",
+	} {
+		expect.Equal(t, hint.Printable(text), want, text)
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"vitrine/internal/hint"
 	"vitrine/service/api"
 )
 
@@ -39,7 +40,12 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // Page writes the page about an experiment of a placement. Revenues are in the currency, which may be "". now is when
 // the report was fetched.
 func Page(w io.Writer, placement, currency string, r *api.ExperimentReport, now time.Time) error {
-	return page.Execute(w, view{ExperimentReport: r, Placement: placement, Currency: currency, Now: now})
+	var b strings.Builder
+	if err := page.Execute(&b, view{ExperimentReport: r, Placement: placement, Currency: currency, Now: now}); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, hint.Printable(b.String())) // the command prints the page
+	return err
 }
 
 // view is the page's data.

@@ -283,3 +283,14 @@ func TestAmounts(t *testing.T) {
 		}
 	}
 }
+
+// A shopper's feature may become a segment's name, and the command prints the page to a terminal.
+func TestPageIsPrintable(t *testing.T) {
+	r := example()
+	r.Segments[0].Value = "\x1b]0;title\a\x1b[31mphone"
+	var b bytes.Buffer
+	fatal.If(t, Page(&b, "home", "", r, time.Now()))
+	if strings.ContainsAny(b.String(), "\x1b\a") || !strings.Contains(b.String(), "[31mphone") {
+		t.Errorf("the page has the segment %q", r.Segments[0].Value)
+	}
+}

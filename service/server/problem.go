@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/catalogue"
@@ -183,8 +184,8 @@ func (c *call) fail(err error) {
 	_ = c.answer(status, mediaType, body)
 }
 
-// readable shortens a text that may quote the caller, and makes it valid UTF-8.
+// readable shortens a text that may quote the caller, and makes it printable.
 func readable(text string) string {
 	const maxBytes = 1000
-	return strings.ToValidUTF8(api.CutMiddle(text, maxBytes), "\uFFFD")
+	return hint.Printable(api.CutMiddle(text, maxBytes))
 }
