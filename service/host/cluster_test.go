@@ -239,6 +239,18 @@ func TestLeaderReachesNoServer(t *testing.T) {
 	r.until("ready again", func() bool { is, _ := ready(); return is })
 }
 
+// A service whose stream is lost notices it without any caller, and does not go on with an empty one.
+func TestStreamIsLost(t *testing.T) {
+	url := natstest.URL(t)
+	r := runs(t, url, t.TempDir(), nil)
+	r.ask(201, "PUT", "/v1/placements/home", personal)
+	r.until("there is a snapshot", func() bool { return isFile(filepath.Join(r.data, SnapshotFile)) })
+	fatal.If(t, natstest.JetStream(t, url).DeleteStream("vitrine"))
+	r.until("the loss is noticed", func() bool { return r.said("was removed") })
+	r.until("not ready", func() bool { status, _ := r.get("/readyz"); return status == 503 })
+	r.until("it says so", func() bool { return r.said("this log is empty, but another log wrote ") })
+}
+
 // A leader that is stopped writes followers' decisions until its slowest caller gets an answer.
 func TestLeaderDrains(t *testing.T) {
 	log := natstest.URL(t)

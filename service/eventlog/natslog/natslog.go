@@ -109,6 +109,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	}
 	if !o.ReadOnly {
 		s.life.Watch(renewal, s.look)
+		s.life.Watch(streamLooks, s.lookForStream())
 	}
 	return s, nil
 }

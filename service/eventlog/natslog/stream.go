@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -52,6 +53,32 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 			maximum, maxMessage)
 	}
 	return nil
+}
+
+// streamLooks is the interval of looks for the stream. An idle log's writer would miss it only with its next entry.
+const streamLooks = 2 * time.Second
+
+// lookForStream returns a look at whether the servers still have the stream that was opened. A server that has just
+// started may not know its streams yet, so one answer is not enough.
+func (s *Store) lookForStream() (look func() error) {
+	made, wrong := s.stream.CachedInfo().Created, 0
+	return func() error {
+		found, err := within(context.Background(), shortAttempt, func(ctx context.Context) (jetstream.Stream, error) {
+			return s.js.Stream(ctx, s.options.Stream)
+		})
+		what := "was removed"
+		switch {
+		case err == nil && !found.CachedInfo().Created.Equal(made):
+			what = "was replaced"
+		case !errors.Is(err, jetstream.ErrStreamNotFound):
+			wrong = 0
+			return nil
+		}
+		if wrong++; wrong < 2 {
+			return nil
+		}
+		return fmt.Errorf("%w: the stream %q of %s %s", eventlog.ErrReopen, s.options.Stream, s.where(), what)
+	}
 }
 
 // copyMark is in the metadata of a stream whose copy is not finished.
