@@ -25,7 +25,7 @@ type keysCmd struct {
 func (keysCmd) Help() string {
 	return `The keys of a service are in a file; the service reads every change within a second. The file contains no token, so nobody can use the service with the file only.
 
-` + examples("vitrine keys add keys.toml shop --scopes decide,outcome > shop.token", "vitrine keys rotate keys.toml shop > shop-2.token", "vitrine keys remove keys.toml shop")
+` + examples("vitrine keys add keys.toml shop --scopes decide,outcome > shop.token", "vitrine keys add keys.toml page --scopes decide,outcome --public > page.token", "vitrine keys rotate keys.toml shop > shop-2.token", "vitrine keys remove keys.toml shop")
 }
 
 type keyFileArg struct {
@@ -38,16 +38,16 @@ type keysAddCmd struct {
 	Scopes []string `required:"" placeholder:"SCOPE,…" help:"What it permits: decide, outcome, read, admin."`
 
 	Placements []string `placeholder:"NAME,…" help:"The placements that it is for, which need not exist yet (all)."`
+	Public     bool     `help:"Everybody may read it, for example in a web page: it decides and reports outcomes, without revenues."`
 }
 
 func (c keysAddCmd) Run(t terminal) error {
 	var scopes []string
 	for _, name := range c.Scopes {
-		scope := strings.TrimSpace(name)
-		if !slices.Contains(keys.Scopes, scope) {
+		switch scope := strings.TrimSpace(name); {
+		case !slices.Contains(keys.Scopes, scope):
 			return usagef("--scopes %s: must be one or more of %s", name, strings.Join(keys.Scopes, ", "))
-		}
-		if !slices.Contains(scopes, scope) {
+		case !slices.Contains(scopes, scope):
 			scopes = append(scopes, scope)
 		}
 	}
@@ -68,25 +68,23 @@ func (c keysAddCmd) Run(t terminal) error {
 		return err
 	}
 	defer f.Close()
-	return addKey(t, f, c.Name, scopes, c.Placements)
+	return addKey(t, f, keys.Key{Name: c.Name, Scopes: scopes, Placements: c.Placements, Public: c.Public})
 }
 
-// addKey prints the token once the key is in its file.
-func addKey(t terminal, f *keys.File, name string, scopes []string, placements []string) error {
-	token, key := keys.New(name, scopes...)
-	key.Placements = placements
-	err := f.Add(key)
-	switch {
-	case errors.Is(err, keys.ErrTaken):
-		return hint.New(err, "vitrine keys rotate makes a second one beside it, vitrine keys remove withdraws it")
-	case err != nil:
+// addKey makes a key like another one, and prints its token once it is in its file.
+func addKey(t terminal, f *keys.File, like keys.Key) error {
+	token, key := keys.New(like.Name, like.Scopes...)
+	key.Placements, key.Public = like.Placements, like.Public
+	if err := f.Add(key); errors.Is(err, keys.ErrTaken) {
+		return hint.New(err, "vitrine keys rotate makes a second one next to it, vitrine keys remove withdraws it")
+	} else if err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(t.out, token); err != nil {
-		return hint.New(fmt.Errorf("the token of %q could not be printed: %w", name, err), "the key is in the "+
+		return hint.New(fmt.Errorf("the token of %q could not be printed: %w", key.Name, err), "the key is in the "+
 			"file, and nobody has its token: remove it")
 	}
-	fmt.Fprintf(t.err, "vitrine: key %q is for %s; its token is printed this once\n", name, reach(key))
+	fmt.Fprintf(t.err, "vitrine: key %q is for %s; its token is printed this once\n", key.Name, reach(key))
 	if p, ok := t.out.(*printer); ok {
 		warnReadable(t.err, p.Writer)
 	}
@@ -103,12 +101,16 @@ func warnReadable(w, printed io.Writer) {
 	}
 }
 
-// reach describes the scopes and the placements of a key.
+// reach describes what a key is for.
 func reach(k keys.Key) string {
-	if k.Placements == nil {
-		return strings.Join(k.Scopes, ", ")
+	text := strings.Join(k.Scopes, ", ")
+	if k.Placements != nil {
+		text += " at " + strings.Join(k.Placements, ", ")
 	}
-	return strings.Join(k.Scopes, ", ") + " at " + strings.Join(k.Placements, ", ")
+	if k.Public {
+		text += " (public)"
+	}
+	return text
 }
 
 type keysListCmd struct{ keyFileArg }
@@ -142,8 +144,7 @@ func (c keysRemoveCmd) Run() error {
 		return err
 	}
 	defer f.Close()
-	err = f.Remove(c.Name)
-	if errors.Is(err, keys.ErrLast) {
+	if err = f.Remove(c.Name); errors.Is(err, keys.ErrLast) {
 		return hint.New(err, "add another one first; to shut out everybody, add one and throw its token away")
 	}
 	return hintOfNames(err, f)
@@ -164,7 +165,8 @@ func (c keysRotateCmd) Run(t terminal) error {
 	if err != nil {
 		return hintOfNames(err, f)
 	}
-	if err := addKey(t, f, successor(f, c.Name), key.Scopes, key.Placements); err != nil {
+	key.Name = successor(f, c.Name)
+	if err := addKey(t, f, key); err != nil {
 		return err
 	}
 	fmt.Fprintf(t.err, "vitrine: once no caller uses the token of %q: vitrine keys remove %s %s\n", c.Name, c.File,
@@ -181,8 +183,7 @@ func successor(f *keys.File, name string) string {
 		stem = m[1]
 		n, _ = strconv.Atoi(m[2])
 	}
-	for {
-		n++
+	for n++; ; n++ {
 		next := fmt.Sprintf("%s-%d", stem, n)
 		if _, err := f.Find(next); err != nil {
 			return next

@@ -206,6 +206,8 @@ type Request struct {
 	Filter     string   `json:"filter,omitzero" maxLength:"4000" doc:"a condition on the candidates of the catalogue, not on the request's own items, such as price <= 20 and not (brand in [\"acme\"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues"`
 	Strict     bool     `json:"strict,omitzero" doc:"whether an unknown or unavailable candidate, an included item that the placement excludes, or a min that no page can meet, is an error; otherwise the answer names it"`
 	Payload    bool     `json:"payload,omitzero" doc:"whether the answer has the stored payloads of the items shown"`
+
+	Public bool `json:"-"` // came with a public key: the filter must not read what the shop keeps to itself
 }
 
 // Item is a candidate of a request.

@@ -27,6 +27,7 @@ type KeyEntry struct {
 	Name       string   `json:"name"`
 	Scopes     []string `json:"scopes"`
 	Placements []string `json:"placements,omitempty" doc:"that it is limited to; left out for all"`
+	Public     bool     `json:"public,omitzero" doc:"whether everybody may read it, for example in a web page, so that it must not send money"`
 	Sessions   int      `json:"sessions" doc:"pages of the desk that are signed in with it"`
 }
 

@@ -44,6 +44,7 @@ type compiler struct {
 	comparisons int
 	depth       depth
 	asksPast    bool
+	private     string
 }
 
 // compile returns a filter that has not looked at any items yet.
@@ -65,7 +66,7 @@ func (c *Catalogue) compile(text string) (*Filter, error) {
 		return nil, err
 	}
 	return &Filter{holds: holds, fields: fields{names: k.names}, find: k.find, depth: k.depth, asksPast: k.asksPast,
-		comparisons: k.comparisons}, nil
+		private: k.private, comparisons: k.comparisons}, nil
 }
 
 func (c *compiler) condition(node ast.Node) (condition, error) {
@@ -311,7 +312,7 @@ func (c *compiler) field(node ast.Node) (at int, err error) {
 		past = name
 	}
 	if past != "" {
-		c.asksPast = true
+		c.asksPast, c.private = true, name
 		find = func(f *fields) api.Value { return api.Number("", f.past.Count(past)) }
 	} else if isFeature {
 		c.depth = max(c.depth, untilFeatures)
@@ -327,6 +328,7 @@ func (c *compiler) field(node ast.Node) (at int, err error) {
 		case "id":
 			find = func(f *fields) api.Value { return api.Text("", f.id) }
 		case "revenue":
+			c.private = name
 			find = func(f *fields) api.Value { return api.Number("", f.revenue) }
 		case "space":
 			find = func(f *fields) api.Value { return api.Number("", f.space) }
@@ -375,6 +377,7 @@ type Filter struct {
 	find        []func(f *fields) api.Value // reads the value of each name; nil for an attribute
 	depth       depth                       // how far items are read
 	asksPast    bool                        // whether it depends on the shopper's past
+	private     string                      // a name that it reads and that not everybody may know; "" for none
 	comparisons int
 	bits        []uint64 // by slot
 }
@@ -456,6 +459,15 @@ func (p *Filter) holdsFor(c *Catalogue, f *fields, slot int32) bool {
 
 // AsksPast reports whether the filter depends on the shopper's past.
 func (p *Filter) AsksPast() bool { return p != nil && p.asksPast }
+
+// Private returns a name that the filter reads and that not everybody may know: the revenue, or a count of the shopper's
+// past. It returns "" if there is none.
+func (p *Filter) Private() string {
+	if p == nil {
+		return ""
+	}
+	return p.private
+}
 
 // personal is a filter's answer for an item that a shopper knows.
 type personal struct {

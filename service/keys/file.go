@@ -84,13 +84,17 @@ func (f *File) index(name string) int {
 
 var keyName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// Add adds a key at the end of the file. It returns [ErrName] or [ErrTaken] if the name is bad.
+// Add adds a key at the end of the file. It returns [ErrName] or [ErrTaken] if the name is bad, and refuses a public key
+// with scopes that are too wide.
 func (f *File) Add(k Key) error {
 	switch {
 	case !keyName.MatchString(k.Name):
 		return fmt.Errorf("key %q: %w", k.Name, ErrName)
 	case f.index(k.Name) >= 0:
 		return fmt.Errorf("key %q: %w", k.Name, ErrTaken)
+	}
+	if err := k.checkPublic(); err != nil {
+		return err
 	}
 	text := f.text
 	if text != "" {
@@ -104,6 +108,9 @@ func (k *Key) Table() string {
 	text := fmt.Sprintf("[[key]]\nname = %q\nsha256 = %q\nscopes = %s\n", k.Name, k.SHA256, listed(k.Scopes))
 	if k.Placements != nil {
 		text += fmt.Sprintf("placements = %s\n", listed(k.Placements))
+	}
+	if k.Public {
+		text += "public = true\n"
 	}
 	return text
 }

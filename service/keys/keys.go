@@ -40,6 +40,7 @@ type Key struct {
 	SHA256     string   `toml:"sha256"` // of the token, in hexadecimal
 	Scopes     []string `toml:"scopes"`
 	Placements []string `toml:"placements"` // the placements that it is limited to, which need not exist; nil is all
+	Public     bool     `toml:"public"`     // published, for example in a web page: see [Key.Check]
 
 	sum [sha256.Size]byte
 }
@@ -69,6 +70,7 @@ func New(name string, scopes ...string) (token string, k Key) {
 //	sha256 = "9f86d081…"
 //	scopes = ["decide", "outcome"]
 //	placements = ["home"]
+//	public = true
 type Set struct {
 	file *watch.Value[[]Key]
 }
@@ -121,7 +123,7 @@ func decode(text []byte) ([]Key, error) {
 		switch {
 		case errors.As(err, &strict):
 			line, _ := strict.Errors[0].Position()
-			return nil, fmt.Errorf("line %d: unknown key: a [[key]] has name, sha256, scopes and placements", line)
+			return nil, fmt.Errorf("line %d: unknown key: a [[key]] has name, sha256, scopes, placements and public", line)
 		case errors.As(err, &at):
 			line, _ := at.Position()
 			return nil, fmt.Errorf("line %d: not TOML, or a value of the wrong type", line)
@@ -156,6 +158,9 @@ func decode(text []byte) ([]Key, error) {
 			if !slices.Contains(Scopes, scope) {
 				return nil, fmt.Errorf("key %q: scope %q: unknown%s", k.Name, scope, hint.Legal(scope, Scopes))
 			}
+		}
+		if err := k.checkPublic(); err != nil {
+			return nil, err
 		}
 		if k.Placements != nil && len(k.Placements) == 0 || slices.Contains(k.Placements, "") {
 			return nil, fmt.Errorf("key %q: placements must be names of placements; leave it out for all "+

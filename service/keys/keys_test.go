@@ -31,6 +31,8 @@ func TestKeyFiles(t *testing.T) {
 		good + "placements = []":       `key "shop": placements must be`,
 		good + `placements = ["a",""]`: `key "shop": placements must be`,
 		good + `placements = "a"`:      "line 5: not TOML",
+		good + "public = true":         `key "shop": scope "read": a public key may hold only decide and outcome`,
+		good + "public = 1":            "line 5: not TOML",
 	} {
 		path := filepath.Join(t.TempDir(), "keys.toml")
 		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))

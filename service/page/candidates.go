@@ -169,6 +169,10 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 		return api.Fieldf("/filter", "is a condition on the catalogue's items, not on the request's own, and the "+
 			"placement never used its catalogue: put the items there, or send only those that satisfy it")
 	}
+	if name := filter.Private(); r.Public && name != "" {
+		return api.Fieldf("/filter", "must not read %s with a public key, which everybody can read: ask from your server, "+
+			"with a key that is not public", name)
+	}
 	if filter.AsksPast() && v.Config.ShopperHistory == nil {
 		return api.Fieldf("/filter", "asks what the shopper has seen or bought, which the placement does not "+
 			"remember: set its shopper_history")

@@ -251,7 +251,7 @@ func (c *call) decode(dst any, options ...json.Options) error {
 	if err := json.Unmarshal(body, dst, options...); err != nil {
 		return api.InText(body, api.JSONError(err))
 	}
-	return nil
+	return c.key.Check(dst)
 }
 
 // answer sends a body. It compresses a long one if the caller accepts that.

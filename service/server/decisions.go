@@ -37,7 +37,11 @@ func (s *Server) decide(c *call) error {
 		status = http.StatusCreated
 		c.w.Header()["Location"] = []string{api.DecisionPath(c.placement, o.Decision)}
 	}
-	b, err := o.Reply().AppendJSON(c.scratch().AvailableBuffer())
+	reply := o.Reply()
+	if c.key.Public { // by its probability of a choice an item's revenue would follow
+		reply.ExpectedRevenue = nil
+	}
+	b, err := reply.AppendJSON(c.scratch().AvailableBuffer())
 	if err != nil {
 		return fmt.Errorf("an answer does not marshal: %w", err)
 	}
@@ -59,6 +63,10 @@ func (c *call) readRequest(v *engine.View) (r *api.Request, release func(), err 
 	}
 	reader := readers.Get().(*api.RequestReader)
 	if r, err = reader.Read(body, config.MaxItems); err != nil {
+		return nil, nil, err
+	}
+	r.Public = c.key.Public
+	if err := c.key.Check(r); err != nil {
 		return nil, nil, err
 	}
 	size = config.RequestSize(len(r.Items))

@@ -16,6 +16,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/server"
+	"vitrine/service/shoppers"
 )
 
 // locked is a service that asks for the keys of a file.
@@ -326,6 +327,63 @@ func TestPlacesOfAKey(t *testing.T) {
 	if first, second, other := listen(a), listen(a), listen(b); first != 200 || second != 503 || other != 200 {
 		t.Errorf("who listens: %d, again with the same key %d, with another one %d", first, second, other)
 	}
+}
+
+// With a public key a caller decides and reports outcomes, and learns neither revenues nor what shoppers did. It sends
+// no money.
+func TestPublicKeys(t *testing.T) {
+	shop, shopKey := keys.New("shop", keys.Scopes...)
+	page, pageKey := keys.New("page", keys.ScopeDecide, keys.ScopeOutcome)
+	pageKey.Public = true
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	write(t, path, shopKey.Table()+pageKey.Table())
+	s := started(t, func(o *server.Options, e *engine.Options) {
+		o.Keys = fatal.Or(keys.Open(path, o.Clock, o.Logger))(t)
+		people := fatal.Or(shoppers.Open(filepath.Join(t.TempDir(), "shoppers")))(t)
+		t.Cleanup(func() { _ = people.Close() })
+		e.Shoppers = people
+	})
+	s.token = shop
+	s.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"},`+
+		`{"name":"views","kind":"number","history":"seen"}],"policy":{"name":"ucb-mnl"},"shopper_history":{"keep":"1h"}}`)
+	s.want(200, "PUT", "/v1/placements/home/items", `{"items":[{"id":"s3","features":{"x":1},"revenue":3.25,"attributes":{"brand":"acme"}}]}`)
+	const decisions, visit = "/v1/placements/home/decisions", "/v1/placements/home/decisions/visit"
+	s.want(201, "POST", decisions, `{"decision_id":"visit","shopper_id":"shopper-7"}`)
+	money := s.want(201, "POST", decisions, `{"filter":"revenue == 3.25 and bought == 0","shopper_id":"shopper-7"}`).body
+	expect.Contains(t, money, `"expected_revenue":1.`, "an answer to the shop's own key")
+	s.want(204, "POST", visit+"/outcome", `{"choices":[{"item":"s3","value":7,"quantity":30}]}`)
+
+	s.token = page
+	for _, c := range []struct{ body, field string }{
+		{`{"items":[{"id":"a","features":{"x":1}},{"id":"b","features":{"x":1},"revenue":1e100}]}`, "#/items/1/revenue"},
+		{`{"shopper_id":"shopper-7","filter":"bought > 0","include":["s3"]}`, "#/filter"},
+		{`{"shopper_id":"shopper-7","filter":"id != \"x\" and not (seen == 0)"}`, "#/filter"},
+		{`{"shopper_id":"shopper-7","filter":"views > 0"}`, "#/filter"},
+		{`{"filter":"brand == \"acme\" and revenue == 3.25"}`, "#/filter"},
+		{`{"filter":"revenue in [1, 2]"}`, "#/filter"},
+	} {
+		s.problem(422, "invalid", c.field, "POST", decisions, c.body)
+	}
+	answer := s.want(201, "POST", decisions, `{"decision_id":"own","filter":"brand == \"acme\""}`).body
+	expect.Contains(t, answer, `"expected_revenue":null`, "an answer to a public key")
+	expect.Contains(t, s.want(200, "POST", decisions, `{"decision_id":"own","filter":"brand == \"acme\""}`).body,
+		`"expected_revenue":null`, "a repeated answer to a public key")
+	for _, at := range []string{"/v1/placements/home/decisions/own", "/v1/decisions/own"} {
+		s.problem(422, "invalid", "#/choices/0/value", "POST", at+"/outcome", `{"choices":[{"item":"s3","value":0}]}`)
+		s.problem(422, "invalid", "#/choices/0/quantity", "POST", at+"/outcome", `{"choices":[{"item":"s3","quantity":21}]}`)
+	}
+	s.problem(403, "forbidden", "", "POST", visit+"/corrections", `{"id":"c1","item":"s3","value":0}`)
+	s.problem(403, "forbidden", "", "POST", decisions+"/own/metrics", `{"metrics":{"margin":1e100}}`)
+	s.want(204, "POST", decisions+"/own/outcome", `{"choices":[{"item":"s3","quantity":20}]}`)
+	rank := s.want(201, "POST", "/v1/placements/home/personalizer/v1.0/rank",
+		`{"eventId":"e","actions":[{"id":"a","features":[{"x":1}]}]}`).body
+	expect.Contains(t, rank, `"eventId":"e"`, "a Rank")
+	s.want(204, "POST", "/v1/placements/home/personalizer/v1.0/events/e/reward", `{"value":1}`)
+
+	s.token = shop
+	expect.Contains(t, s.want(200, "GET", "/v1/keys", "").body, `{"name":"page","scopes":["decide","outcome"],"public":true`,
+		"the keys")
+	expect.Contains(t, s.want(200, "GET", visit, "").body, `"earned":7}`, "the sale")
 }
 
 // A second key in a request might be taken for the first by something before the service.

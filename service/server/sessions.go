@@ -277,7 +277,7 @@ func (s *Server) listKeys(c *call) error {
 	list := api.KeyList{Required: s.keys != nil, Keys: []api.KeyEntry{}}
 	if s.keys != nil {
 		for _, k := range s.keys.All() {
-			list.Keys = append(list.Keys, api.KeyEntry{Name: k.Name, Scopes: k.Scopes, Placements: k.Placements,
+			list.Keys = append(list.Keys, api.KeyEntry{Name: k.Name, Scopes: k.Scopes, Placements: k.Placements, Public: k.Public,
 				Sessions: s.sessions.count(k.SHA256, s.clock())})
 		}
 	}

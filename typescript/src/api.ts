@@ -744,6 +744,8 @@ export interface KeyEntry {
   name: string;
   /** That it is limited to; left out for all. */
   placements?: readonly string[] | undefined;
+  /** Whether everybody may read it, for example in a web page, so that it must not send money. */
+  public?: boolean | undefined;
   scopes: readonly string[];
   /** Pages of the desk that are signed in with it. */
   sessions: number;
@@ -1658,9 +1660,9 @@ export interface Routes {
   activateByID: { takes: { path: { id: string } }; answer: null };
   /** Clear the alarm of a placement's guard: the policy decides again, and the guard begins again. A policy that has paused learns from the log what it has missed. */
   clearAlarm: { takes: { path: { name: string }; query?: { "learn"?: string | number | boolean | undefined } | undefined }; answer: null };
-  /** Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections. */
+  /** Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections. 403 with a public key. */
   correct: { takes: { path: { name: string; id: string }; body: Correction }; answer: null };
-  /** Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. */
+  /** Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. With a public key a request must not set revenues, its filter must not read revenue, seen or bought, and expected_revenue is null. */
   decide: { takes: { path: { name: string }; body: DecideRequest }; answer: Answer };
   /** Delete an item from the placement's catalogue. */
   deleteItem: { takes: { path: { name: string; item: string } }; answer: null };
@@ -1708,13 +1710,13 @@ export interface Routes {
   listPolicies: { takes: {}; answer: PolicyList };
   /** The versions of a placement to roll back to, the oldest first. */
   listVersions: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: VersionList };
-  /** Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them. */
+  /** Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them. 403 with a public key. */
   measure: { takes: { path: { name: string; id: string }; body: Measurements }; answer: null };
   /** What the learner has learned, as it saves itself, with the configuration of a learner that reads it. */
   model: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: LearnerState };
-  /** Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
+  /** Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values. */
   outcome: { takes: { path: { name: string; id: string }; body: Outcome }; answer: LateOutcome | null };
-  /** Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
+  /** Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values. */
   outcomeByID: { takes: { path: { id: string }; body: Outcome }; answer: LateOutcome | null };
   /** A page of the placements that the key is for, those in trouble first and then by name: how they are, what they earn and did over time. */
   overview: { takes: { query?: { "contains"?: string | number | boolean | undefined; "name"?: string | number | boolean | undefined; "from"?: string | number | boolean | undefined; "limit"?: string | number | boolean | undefined; "seconds"?: string | number | boolean | undefined; "points"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Overview };

@@ -752,6 +752,8 @@ class KeyEntry(TypedDict):
     name: str
     placements: NotRequired[list[str]]
     """That it is limited to; left out for all."""
+    public: NotRequired[bool]
+    """Whether everybody may read it, for example in a web page, so that it must not send money."""
     scopes: list[str]
     sessions: int
     """Pages of the desk that are signed in with it."""
@@ -1691,11 +1693,11 @@ class Routes:
         self._call("DELETE", f"/v1/placements/{_part(name)}/alarm", {"learn": learn}, {})
 
     def correct(self, name: str, id: str, /, **body: Unpack[Correction]) -> None:
-        """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
+        """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections. 403 with a public key."""
         self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/corrections", {}, {}, body)
 
     def decide(self, name: str, /, **body: Unpack[DecideRequest]) -> Answer:
-        """Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200."""
+        """Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. With a public key a request must not set revenues, its filter must not read revenue, seen or bought, and expected_revenue is null."""
         answer: Answer = self._call("POST", f"/v1/placements/{_part(name)}/decisions", {}, {}, body)
         return answer
 
@@ -1810,7 +1812,7 @@ class Routes:
         return answer
 
     def measure(self, name: str, id: str, /, **body: Unpack[Measurements]) -> None:
-        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them."""
+        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them. 403 with a public key."""
         self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/metrics", {}, {}, body)
 
     def model(self, name: str, /, *, entry: Parameter = None) -> LearnerState:
@@ -1819,12 +1821,12 @@ class Routes:
         return answer
 
     def outcome(self, name: str, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
+        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values."""
         answer: LateOutcome | None = self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
     def outcome_by_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
+        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values."""
         answer: LateOutcome | None = self._call("POST", f"/v1/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
@@ -2011,11 +2013,11 @@ class AsyncRoutes:
         await self._call("DELETE", f"/v1/placements/{_part(name)}/alarm", {"learn": learn}, {})
 
     async def correct(self, name: str, id: str, /, **body: Unpack[Correction]) -> None:
-        """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
+        """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections. 403 with a public key."""
         await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/corrections", {}, {}, body)
 
     async def decide(self, name: str, /, **body: Unpack[DecideRequest]) -> Answer:
-        """Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200."""
+        """Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. With a public key a request must not set revenues, its filter must not read revenue, seen or bought, and expected_revenue is null."""
         answer: Answer = await self._call("POST", f"/v1/placements/{_part(name)}/decisions", {}, {}, body)
         return answer
 
@@ -2130,7 +2132,7 @@ class AsyncRoutes:
         return answer
 
     async def measure(self, name: str, id: str, /, **body: Unpack[Measurements]) -> None:
-        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them."""
+        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them. 403 with a public key."""
         await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/metrics", {}, {}, body)
 
     async def model(self, name: str, /, *, entry: Parameter = None) -> LearnerState:
@@ -2139,12 +2141,12 @@ class AsyncRoutes:
         return answer
 
     async def outcome(self, name: str, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
+        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values."""
         answer: LateOutcome | None = await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
     async def outcome_by_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
+        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values."""
         answer: LateOutcome | None = await self._call("POST", f"/v1/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
