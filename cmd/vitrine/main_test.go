@@ -159,7 +159,7 @@ func TestErrorsArePrintable(t *testing.T) {
 		_, _ = w.Write([]byte(`{"type":"x","status":404,"detail":"\u001b]0;title\u0007 of the terminal"}`))
 	}))
 	defer service.Close()
-	for _, args := range [][]string{{"report", "home"}, {"items", "list", "home"}} {
+	for _, args := range [][]string{{"report", "home"}, {"items", "list", "--placement", "home"}} {
 		var out, said bytes.Buffer
 		code := run(t.Context(), append(args, "--url", service.URL), &out, &said)
 		if text := out.String() + said.String(); code != 1 || strings.ContainsAny(text, "\x1b\a") ||
