@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"vitrine/internal/hint"
+	"vitrine/internal/sockets"
 	"vitrine/service/api"
 	"vitrine/service/load"
 )
@@ -140,8 +140,7 @@ func (c loadCmd) checkURLs() error {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return usagef("%q: must be a URL such as http://127.0.0.1:8080", address)
 		}
-		if ip := net.ParseIP(u.Hostname()); !c.AllowRemote && u.Hostname() != "localhost" &&
-			(ip == nil || !ip.IsLoopback()) {
+		if !c.AllowRemote && !sockets.IsLoopback(u.Hostname()) {
 			return hint.New(usagef("%s is not on this machine", address), "load can stop a "+
 				"service from serving others: use it on your own, with --allow-remote on another machine")
 		}

@@ -33,10 +33,10 @@ func (s *Server) export(c *call) error {
 	if _, err := s.engine.Config(c.placement); err != nil {
 		return err
 	}
-	if _, err := s.exports.take(c.key.Name, maxExports, s.share(maxKeyExports, maxExports)); err != nil {
+	if _, err := s.exports.Take(c.key.Name, maxExports, s.share(maxKeyExports, maxExports)); err != nil {
 		return err
 	}
-	defer s.exports.leave(c.key.Name)
+	defer s.exports.Leave(c.key.Name)
 	c.attach(".jsonl")
 	h := c.w.Header()
 	h.Set("Content-Type", asLines)

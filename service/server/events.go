@@ -1,14 +1,17 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/feed"
 	"vitrine/service/keys"
@@ -18,20 +21,27 @@ const (
 	heartbeat  = 15 * time.Second
 	eventWrite = 10 * time.Second // for a listener to read an event
 	retryAfter = 2 * time.Second  // for a listener to come back
+
+	oldEntries, oldBytes = 256, 256 << 10 // that a listener reads from the log in one turn
 )
 
 // listen sends events until the listener disconnects, cannot keep up, or loses its key. A listener that names the last
 // event that it saw first gets the later ones from the log.
 func (s *Server) listen(c *call) error {
 	key := c.key.Name
-	if _, err := s.listeners.take(key, s.limits.Subscribers, s.share(s.limits.KeySubscribers,
+	if err := s.admit(c, s.accounts.of(key)); err != nil {
+		return err
+	}
+	c.leave() // a stream holds a place among the listeners only
+	if _, err := s.listeners.Take(key, s.limits.Subscribers, s.share(s.limits.KeySubscribers,
 		s.limits.Subscribers)); err != nil {
 		return err
 	}
-	defer s.listeners.leave(key)
-	sub := s.feed.Subscribe(c.URL.Query().Get("placement"), c.key.Placements)
+	defer s.listeners.Leave(key)
+	placement := c.URL.Query().Get("placement")
+	sub := s.feed.Subscribe(placement, c.key.Placements)
 	defer s.feed.Leave(sub)
-	after, resumes, err := s.lastEvent(c)
+	after, resumes, err := s.lastEvent(c, placement)
 	if err != nil {
 		return err
 	}
@@ -61,25 +71,37 @@ func (s *Server) listen(c *call) error {
 }
 
 // lastEvent returns the last event that a listener saw, from the header Last-Event-ID. Without the header resumes is
-// false.
-func (s *Server) lastEvent(c *call) (after uint64, resumes bool, err error) {
+// false. If the listener asks for one placement, it must exist.
+func (s *Server) lastEvent(c *call, placement string) (after uint64, resumes bool, err error) {
+	ctx, cancel := context.WithTimeout(c.ctx, s.limits.Answer)
+	defer cancel()
 	text := c.Header.Get("Last-Event-ID")
-	if text == "" {
-		return 0, false, nil
+	after, err = strconv.ParseUint(cmp.Or(text, "0"), 10, 64)
+	isUnknown := func() bool {
+		_, err := s.engine.Config(placement)
+		return placement != "" && (err != nil || !c.mine(placement))
 	}
-	after, err = strconv.ParseUint(text, 10, 64)
-	if err == nil && after > s.engine.Sequence() { // another process may have sent it
-		ctx, cancel := context.WithTimeout(c.ctx, s.limits.Answer)
-		defer cancel()
+	if err == nil && (after > s.engine.Sequence() || isUnknown()) { // another process may know more
 		if err := s.engine.CatchUp(ctx); err != nil {
 			return 0, false, err
 		}
+	}
+	if isUnknown() {
+		return 0, false, fmt.Errorf("placement %q: %w", placement, engine.ErrNotFound)
+	}
+	if text == "" {
+		return 0, false, nil
 	}
 	if end := s.engine.Sequence(); err != nil || after > end {
 		return 0, false, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event "+
 			"of this service, from 0 to %d", readable(text), end)
 	}
-	for _, err := range s.engine.Events(c.ctx, after+1) {
+	leave, err := s.turns.Take(ctx, c.key.Name)
+	if err != nil {
+		return 0, false, err
+	}
+	defer leave()
+	for _, err := range s.engine.Events(ctx, after+1) {
 		if errors.Is(err, eventlog.ErrRemoved) {
 			return 0, false, problemf(http.StatusGone, "removed", "Last-Event-ID: %d: events after it were "+
 				"removed from the log: connect without it, and read the state again", after)
@@ -124,10 +146,9 @@ func (l *listener) beat() bool {
 	return l.send([]byte(": still here\n\n")) && l.control.Flush() == nil
 }
 
-// pass sends an event. Its id is its entry.
-func (l *listener) pass(sequence uint64, text []byte) bool {
-	l.sent = sequence
-	return l.send(fmt.Appendf(nil, "id: %d\n%s", sequence, text))
+// identified appends an event with its id, which is its entry.
+func identified(b []byte, entry uint64, text []byte) []byte {
+	return fmt.Appendf(b, "id: %d\n%s", entry, text)
 }
 
 // catchUp sends the log's entries after the last sent one, until the rest arrives live. It reports whether the listener
@@ -147,22 +168,50 @@ func (l *listener) catchUp() bool {
 	return true
 }
 
-// read sends the log's entries up to its end.
+// read sends the log's entries up to its end. It reads a few at each turn of its key, and sends them after the turn.
 func (l *listener) read() bool {
-	for e, err := range l.engine.Events(l.c.ctx, l.sent+1) {
-		wants := err == nil && l.sub.Wants(e.Placement)
-		if err != nil || wants && !l.may() {
+	next, stop := iter.Pull2(l.engine.Events(l.c.ctx, l.sent+1))
+	defer stop()
+	for more, ok := true, true; more; {
+		var old []byte
+		if old, more, ok = l.readSome(next); len(old) > 0 && !l.send(old) {
+			return false
+		}
+		if !ok {
 			l.end()
 			return false
 		}
 		if time.Since(l.spoke) >= l.heartbeat && !l.beat() { // a long log may not concern this listener
 			return false
 		}
-		if l.sent = e.Sequence; wants && !l.pass(e.Sequence, feed.Text(e.Event)) {
-			return false
-		}
 	}
 	return true
+}
+
+// readSome returns the next events in one turn. If ok is false, the listener must leave after them.
+func (l *listener) readSome(next func() (engine.Entry, error, bool)) (old []byte, more, ok bool) {
+	leave, err := l.turns.Take(l.c.ctx, l.c.key.Name)
+	if err != nil {
+		return nil, false, false
+	}
+	defer leave()
+	for range oldEntries {
+		e, err, more := next()
+		if !more {
+			return old, false, true
+		}
+		wants := err == nil && l.sub.Wants(e.Placement)
+		if err != nil || wants && !l.may() {
+			return old, false, false
+		}
+		if l.sent = e.Sequence; wants {
+			old = identified(old, e.Sequence, feed.Text(e.Event))
+		}
+		if len(old) >= oldBytes || time.Since(l.spoke) >= l.heartbeat {
+			break
+		}
+	}
+	return old, true, true
 }
 
 // follow sends what comes.
@@ -182,7 +231,7 @@ func (l *listener) follow() {
 				l.end()
 				return
 			}
-			if m.Sequence > l.sent && !l.pass(m.Sequence, m.Text) {
+			if m.Sequence > l.sent && !l.send(identified(nil, m.Sequence, m.Text)) {
 				return
 			}
 		}

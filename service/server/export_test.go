@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"regexp"
 	"time"
 
@@ -49,3 +50,8 @@ func (s *Server) Exhaust(key string) { s.accounts.of(key).work.Charge(1e9) }
 
 // SetHeartbeat sets the longest silence of a stream.
 func (s *Server) SetHeartbeat(d time.Duration) { s.heartbeat = d }
+
+// Turn takes a key's turn to compute a long answer.
+func (s *Server) Turn(ctx context.Context, key string) (leave func(), err error) {
+	return s.turns.Take(ctx, key)
+}

@@ -292,18 +292,21 @@ func TestLimitedListener(t *testing.T) {
 			t.Errorf("heard %s, want %s", text, want)
 		}
 	}
-	all, others := listen(""), listen("?placement=vault")
+	all, home := listen(""), listen("?placement=home")
+	for _, name := range []string{"vault", "none"} { // whether it exists or not
+		s.problem(404, "not-found", "", "GET", "/v1/events?placement="+name, "")
+	}
 	for _, placement := range []string{"vault", "home"} {
 		fatal.Or(s.engine.Change(t.Context(), placement, []byte(strings.Replace(plain, `"x"`, `"`+placement+`"`, 1)),
 			engine.Change{Reset: true}, 0))(t)
 	}
 	hears(all, "learner-reset home")
+	hears(home, "learner-reset home")
 	write(t, path, strings.Replace(file, `"home", "nowhere"`, `"nowhere"`, 1))
 	s.clock.advance(time.Minute)
 	fatal.If(t, s.engine.Delete(t.Context(), "home", nil, 0))
 	hears(all, "end <nil>")
-	s.feed.Close()
-	hears(others, "end <nil>")
+	hears(home, "end <nil>")
 }
 
 // A key that spent its comparisons is told when to come back. Its decisions with known filters go on, as do other

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -83,50 +82,10 @@ func (a account) wait(now time.Time) (delay time.Duration, left float64) {
 	return delay, max(a.rate.TokensAt(now), 0)
 }
 
-// places counts what is in progress: requests, exports or listeners.
-type places struct {
-	what string
-
-	mu    sync.Mutex
-	all   int
-	byKey map[string]int
-}
-
-// take takes a place for a key, unless all keys hold limit places or this one perKey. It returns the key's remaining
-// places.
-func (p *places) take(key string, limit, perKey int) (free int, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if mine := p.byKey[key]; p.all >= limit || mine >= perKey {
-		return 0, problemf(http.StatusServiceUnavailable, "busy", "%d %s are in progress, %d of them with this "+
-			"key: at most %d may be, and %d with one key", p.all, p.what, mine, limit, perKey)
-	}
-	if p.byKey == nil {
-		p.byKey = map[string]int{}
-	}
-	p.all++
-	p.byKey[key]++
-	return min(limit-p.all, perKey-p.byKey[key]), nil
-}
-
-func (p *places) leave(key string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.all--
-	p.byKey[key]--
-}
-
-// taken returns the number of places that are taken.
-func (p *places) taken() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.all
-}
-
 // enter takes a place for the call, and returns how many its key could still take.
 func (c *call) enter() (free int, err error) {
 	s := c.server
-	free, err = s.requests.take(c.key.Name, s.limits.Concurrent, s.share(s.limits.KeyConcurrent, s.limits.Concurrent))
+	free, err = s.requests.Take(c.key.Name, s.limits.Concurrent, s.share(s.limits.KeyConcurrent, s.limits.Concurrent))
 	c.placed = err == nil
 	return free, err
 }
@@ -135,7 +94,7 @@ func (c *call) enter() (free int, err error) {
 func (c *call) leave() {
 	if c.placed {
 		c.placed = false
-		c.server.requests.leave(c.key.Name)
+		c.server.requests.Leave(c.key.Name)
 	}
 }
 
@@ -190,24 +149,4 @@ func (s *Server) share(perKey, all int) int {
 		return all
 	}
 	return min(perKey, all)
-}
-
-// isLoopback reports whether an address, with or without a port, is a loopback address.
-func isLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = address
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(trimBrackets(host))
-	return ip != nil && ip.IsLoopback()
-}
-
-func trimBrackets(host string) string {
-	if len(host) > 1 && host[0] == '[' && host[len(host)-1] == ']' {
-		return host[1 : len(host)-1]
-	}
-	return host
 }

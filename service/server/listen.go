@@ -50,7 +50,7 @@ func MayListen(address string, keys *keys.Set) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return fmt.Errorf("listening on %q: must be HOST:PORT, such as 127.0.0.1:8080", address)
 	}
-	if keys == nil && !isLoopback(address) {
+	if keys == nil && !sockets.IsLoopback(address) {
 		return fmt.Errorf("listening on %q: %w", address, ErrOpen)
 	}
 	return nil
@@ -94,7 +94,7 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 		listener = certificate.Listener(listener)
 	} else {
 		listener = sockets.Heads{Listener: listener}
-		if !isLoopback(l.Address) {
+		if !sockets.IsLoopback(l.Address) {
 			o.Logger.Warn("API keys and decisions are sent without encryption: configure TLS, or use a proxy that has it", "address", l.Address)
 		}
 	}

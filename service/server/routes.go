@@ -94,7 +94,7 @@ func (s *Server) routes() (all []*route) {
 				"and accept lets it decide with fewer rounds"}).
 		under(ifMatch, ifNoMatch).takes(api.Placement{}, examplePlacement).gives(200, api.Placement{}).gives(201,
 		api.Placement{}).gives(202, api.Placement{}).fails(409))
-	on("POST "+placement+"/preview", admin, s.previewPlacement, op("previewPlacement", "What a PUT of this "+
+	on("POST "+placement+"/preview", append(slices.Clip(admin), turn), s.previewPlacement, op("previewPlacement", "What a PUT of this "+
 		"configuration would do: its defaults, and what becomes of the learner. Nothing changes.").
 		under(ifMatch, ifNoMatch).takes(api.Placement{}, examplePlacement).gives(200, api.Preview{}).fails(409))
 	on("DELETE "+placement, admin, s.deletePlacement, op("deletePlacement", "Delete a placement and its decisions.").
@@ -136,7 +136,7 @@ func (s *Server) routes() (all []*route) {
 		on("GET "+at.path, at.read, s.getDecision, op("getDecision"+at.of, "A decision that is remembered, and "+
 			"its outcome"+at.where+".").
 			with(searchLog).gives(200, api.Decision{}).fails(409))
-		on("GET "+at.path+"/explanation", at.read, func(c *call) error {
+		on("GET "+at.path+"/explanation", append(slices.Clip(at.read), turn), func(c *call) error {
 			ctx, err := c.searching()
 			if err != nil {
 				return err
@@ -244,7 +244,7 @@ func (s *Server) routes() (all []*route) {
 		op("listItems", "A page of the catalogue that the placement uses.").
 			with(parameter{"from", "the place of the first item, from 0 on; next of the page before"},
 				parameter{"limit", "the max number of items, at most 1000 (100)"}).gives(200, api.ItemPage{}))
-	on("GET "+placement+"/shelf", read, s.shelf, op("shelf", "A page of the items that the placement may show, "+
+	on("GET "+placement+"/shelf", append(slices.Clip(read), turn), s.shelf, op("shelf", "A page of the items that the placement may show, "+
 		"with what they have sold and why they are not shown: those of its catalogue, and then others that were shown.").
 		with(parameter{"contains", "only items that have this text in their id, groups, texts or payload, in " +
 			"upper or lower case"}, parameter{"only", "only items in this state: available, unavailable, shown, " +
@@ -285,8 +285,8 @@ func (s *Server) routes() (all []*route) {
 			"removed. Otherwise they begin now.").
 			under(parameter{"Last-Event-ID",
 				"the id of the last event that was seen; 0 is the beginning of the log"}).with(
-			parameter{"placement", "only events of this placement"}).
-			gives(200, content{mediaType: "text/event-stream"}).fails(410))
+			parameter{"placement", "only events of this placement, which must exist"}).
+			gives(200, content{mediaType: "text/event-stream"}).fails(404, 410))
 	}
 	if s.options.Alerts != nil {
 		on("POST /v1/alerts/test", errand, s.testAlert, op("testAlert", "Send a test message to the receiver of "+

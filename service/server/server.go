@@ -95,9 +95,10 @@ type Server struct {
 	feed        *feed.Feed
 	limits      Limits
 	accounts    accounts
-	requests    places // without probes, pages and streams
-	exports     places
-	listeners   places
+	requests    budget.Places // without probes, pages and streams
+	exports     budget.Places
+	listeners   budget.Places
+	turns       budget.Turns // of calls that compute for long, and of listeners that read the log
 	log         *slog.Logger
 	metrics     *requestMetrics
 	heartbeat   time.Duration // the longest silence of a stream
@@ -127,8 +128,8 @@ func New(o Options) *Server {
 		}
 	}
 	s.accounts.limits = s.limits
-	s.requests.what, s.exports.what, s.listeners.what = "requests", "exports", "listeners"
-	s.metrics = newMetrics(o, s.requests.taken, s.ownProblems)
+	s.requests.What, s.exports.What, s.listeners.What = "requests", "exports", "listeners"
+	s.metrics = newMetrics(o, s.requests.Taken, s.ownProblems)
 	routes := s.routes()
 	s.document = sync.OnceValue(func() []byte { return document(routes, o.Version) })
 	mux := http.NewServeMux()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"vitrine/internal/hint"
+	"vitrine/internal/sockets"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/engine"
@@ -41,7 +42,7 @@ func origin(s *Server, _ *route, next handler) handler {
 		return next
 	}
 	return func(c *call) error {
-		if c.Host != "" && !isLoopback(c.Host) || s.origin.Check(c.Request) != nil {
+		if c.Host != "" && !sockets.IsLoopback(c.Host) || s.origin.Check(c.Request) != nil {
 			return problemf(http.StatusForbidden, "forbidden", "without API keys the service answers only "+
 				"requests to localhost and from its own pages")
 		}
@@ -76,6 +77,18 @@ func limit(s *Server, rt *route, next handler) handler {
 		defer c.leave()
 		c.ctx = catalogue.WithWork(c.ctx, account.work)
 		c.memory = s.options.Budget.Account(c.key.Name, s.share(3, 4), time.Second)
+		return next(c)
+	}
+}
+
+// turn waits for the key's turn to compute a long answer.
+func turn(s *Server, _ *route, next handler) handler {
+	return func(c *call) error {
+		leave, err := s.turns.Take(c.ctx, c.key.Name)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		return next(c)
 	}
 }
