@@ -141,7 +141,8 @@ func (c *Config) Answer() api.Placement {
 		}
 		if k.Collisions > 0 {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %d times a value shared a column with another one, "+
-				"so that the policy took them for the same: give values, or raise own_columns and columns", k.Feature,
+				"so that the policy took them for the same: give values, or raise own_columns and columns, with "+
+				"?reset=true, because the learner then begins again", k.Feature,
 				k.Collisions))
 		}
 	}
