@@ -16,6 +16,8 @@ import (
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/alert"
+	"vitrine/service/eventlog/filelog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // alerting is the configuration of a service with a receiver of its alerts.
@@ -52,6 +54,19 @@ func TestStartedTwice(t *testing.T) {
 	expect.Equal(t, len(told), 0, "alerts are sent")
 	_, err := os.Stat(filepath.Join(c.Data, alertsFile))
 	expect.Error(t, err, os.ErrNotExist, "the file of alerts")
+}
+
+// Two services on one log need a data directory each.
+func TestDataDirectoryIsLocked(t *testing.T) {
+	t.Parallel()
+	first := runs(t, natstest.URL(t), t.TempDir(), nil)
+	c := Default()
+	c.Listen, c.Data, c.Log.URL = "127.0.0.1:0", first.data, "nats://127.0.0.1:1"
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second) // a second one that starts would go on
+	defer stop()
+	expect.Error(t, Run(ctx, c, Options{}), filelog.ErrInUse)
+	first.stop()
+	runs(t, natstest.URL(t), first.data, nil)
 }
 
 // A service that cannot go on says so before it ends, and does not repeat itself each time that it is started again.

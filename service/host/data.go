@@ -19,6 +19,7 @@ const (
 	LogDir       = "log"            // the log
 	SnapshotFile = "state.snapshot" // the last snapshot, with which a start begins
 	alertsFile   = "alerts.json"    // the problems that the receiver of alerts knows
+	lockFile     = "lock"           // with a log on NATS servers: held by the process that uses the directory
 	shoppersFile = "shoppers"       // the keys of shoppers
 	BasesDir     = "bases"          // snapshots that stand for removed entries
 	baseSuffix   = ".snapshot"

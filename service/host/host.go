@@ -19,6 +19,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"vitrine/internal/flock"
 	"vitrine/internal/hint"
 	"vitrine/internal/replace"
 	"vitrine/internal/sockets"
@@ -127,6 +128,15 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	}
 	if err := os.MkdirAll(s.Data, 0o700); err != nil {
 		return err
+	}
+	if s.Log.URL != "" { // a log in the directory has its own lock
+		lock, err := flock.Take(filepath.Join(s.Data, lockFile), os.O_RDWR|os.O_CREATE, flock.TryExclusive)
+		if errors.Is(err, flock.ErrTaken) {
+			return fmt.Errorf("the data directory %s %w, or give this service another one", s.Data, filelog.ErrInUse)
+		} else if err != nil {
+			return err
+		}
+		defer func() { _ = lock.Release() }()
 	}
 	var stop func()
 	s.tracer, stop = tracer(ctx, s.Version, s.Logger)
