@@ -16,6 +16,9 @@ import (
 // The levels of health, the worst first.
 var levels = []string{"bad", "warning", "waiting", "note"}
 
+// Clock is the key of the finding that the clock moved, which concerns all placements at once.
+const Clock = "clock"
+
 // manyExpired is how many decisions may end before the first outcome is reported.
 const manyExpired = 50
 
@@ -171,9 +174,11 @@ func (l *list) outcomes(s *api.Stats) {
 			"reported. Is the page reporting what was bought?", s.Expired)
 	}
 	if h := s.Held; h != nil {
-		l.say("warning", "The clock moved by %v: %d open decisions wait that much longer for their outcomes. "+
-			"Check the clocks of the machines, unless the service was down, or crashed after a quiet time.",
-			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
+		by := time.Duration(h.Seconds * float64(time.Second)).Round(time.Second)
+		l.say("warning", "The clock moved %s by %v, and the attribution windows of open decisions with it. Check the "+
+			"clocks of the machines, unless the service was down, or crashed after a quiet time.",
+			map[bool]string{true: "back", false: "ahead"}[by < 0], by.Abs())
+		(*l)[len(*l)-1].Key = Clock
 	}
 	if s.EmptyShare >= manyEmpty {
 		l.say("warning", "%.0f%% of the last pages show no item: no item is allowed, by the rules or by what the shopper "+

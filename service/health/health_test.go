@@ -44,6 +44,12 @@ func TestHealth(t *testing.T) {
 			t.Errorf("line %d is %q, want %q", i, line, want[i])
 		}
 	}
+	for seconds, want := range map[float64]string{74: "ahead by 1m14s", -719 * 3600: "back by 719h0m0s"} {
+		got := health.Of(&api.Stats{Outcomes: 1, Held: &api.Held{Decisions: 1, Seconds: seconds}}, nil)
+		if len(got) != 1 || got[0].Key != health.Clock || !strings.HasPrefix(got[0].Text, "The clock moved "+want+", and ") {
+			t.Errorf("%+v", got)
+		}
+	}
 	for since, level := range map[uint64]string{7: "warning", 1000: "note"} {
 		got := health.Of(&api.Stats{Outcomes: 1, Outliers: &api.Outliers{Values: 40, Feature: "price", Since: since,
 			Rounds: 3}}, nil)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"vitrine/internal/hint"
 	"vitrine/service/alert"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -22,6 +23,7 @@ func (s *Server) observe() {
 		names[p.Placement] = true
 	}
 	s.inTrouble.Store(&names)
+	problems = oneClock(problems)
 	own := s.ownProblems()
 	s.troubles.Log(slices.Concat(problems, own), s.clock(), s.log)
 	a := s.options.Alerts
@@ -54,6 +56,20 @@ func (s *Server) problems() (all []alert.Problem) {
 		}
 	}
 	return all
+}
+
+// oneClock replaces the findings that the clock moved, which many placements may share, by one that counts them.
+func oneClock(problems []alert.Problem) []alert.Problem {
+	isClock := func(p alert.Problem) bool { return p.Key == health.Clock }
+	first := slices.IndexFunc(problems, isClock)
+	if first < 0 {
+		return problems
+	}
+	clock := problems[first]
+	others := slices.DeleteFunc(problems, isClock)
+	clock.Placement = ""
+	clock.Text += fmt.Sprintf(" This concerns %s.", hint.Count(len(problems)-len(others), "placement"))
+	return append(others, clock)
 }
 
 // ownProblems returns the problems of the process, and of the files that it reads while it runs.

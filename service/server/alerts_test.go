@@ -17,6 +17,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/alert"
 	"vitrine/service/engine"
+	"vitrine/service/health"
 	"vitrine/service/server"
 )
 
@@ -198,4 +199,19 @@ func TestFilesRing(t *testing.T) {
 	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "vitrine_process_problems 1\n") {
 		t.Error(a.body)
 	}
+}
+
+// A move of the clock rings once, not for each placement.
+func TestClockRingsOnce(t *testing.T) {
+	var all []alert.Problem
+	for _, name := range []string{"a", "b", "c"} {
+		all = append(all, alert.Problem{Placement: name, Level: "warning", Key: health.Clock, Text: "It moved."},
+			alert.Problem{Placement: name, Key: "other"})
+	}
+	got := server.OneClock(all)
+	if want := (alert.Problem{Level: "warning", Key: health.Clock, Text: "It moved. This concerns 3 placements."}); len(got) != 4 ||
+		got[3] != want {
+		t.Errorf("%+v", got)
+	}
+	expect.Equal(t, len(server.OneClock(nil)), 0, "problems of none")
 }

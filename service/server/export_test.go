@@ -55,3 +55,6 @@ func (s *Server) SetHeartbeat(d time.Duration) { s.heartbeat = d }
 func (s *Server) Turn(ctx context.Context, key string) (leave func(), err error) {
 	return s.turns.Take(ctx, key)
 }
+
+// OneClock is oneClock.
+var OneClock = oneClock
