@@ -131,8 +131,8 @@ func Open(o Options) (*Sender, error) {
 	if err := CheckURL(o.URL); err != nil {
 		return nil, err
 	}
-	if o.Level != "" && o.Level != "bad" && o.Level != "warning" {
-		return nil, fmt.Errorf("alerts.level = %q: must be \"bad\" or \"warning\"", o.Level)
+	if err := CheckLevel(o.Level); err != nil {
+		return nil, err
 	}
 	if _, err := readSecrets(o.Secret); err != nil {
 		return nil, fmt.Errorf("alerts.secret: %w", err)
@@ -147,6 +147,14 @@ func Open(o Options) (*Sender, error) {
 	s.home = s.here()
 	s.restore()
 	return s, nil
+}
+
+// CheckLevel reports a level that no problem has.
+func CheckLevel(level string) error {
+	if level != "" && level != "bad" && level != "warning" {
+		return fmt.Errorf("alerts.level = %q: must be \"bad\" or \"warning\"", level)
+	}
+	return nil
 }
 
 // CheckURL reports an address that no message can be sent to.

@@ -15,6 +15,7 @@ import (
 
 	"vitrine/internal/sockets"
 	"vitrine/internal/strict"
+	"vitrine/service/alert"
 	"vitrine/service/budget"
 	"vitrine/service/server"
 )
@@ -188,6 +189,9 @@ func (c *Config) check() error {
 	if a := c.Alerts; (a.URL == "") != (a.Secret == "") || a.URL == "" && a.Level != "" {
 		return errors.New("[alerts] needs both url and secret, a file with a secret that echo whsec_$(openssl " +
 			"rand -base64 32) makes")
+	}
+	if err := alert.CheckLevel(c.Alerts.Level); err != nil {
+		return err
 	}
 	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
 		return errors.New("[tls] needs both certificate and key")

@@ -151,9 +151,10 @@ func TestInstalledServiceFiles(t *testing.T) {
 
 func TestBadServiceFile(t *testing.T) {
 	for text, want := range map[string]string{
-		"listen = 3":                                       "1: ",
-		"cors = {origins = [\"*\"]}":                       "cors.origins: origin \"*\": must be of the form",
-		"[limits]\nrates = 1":                              "2: unknown key \"limits.rates\"",
+		"listen = 3":                 "1: ",
+		"cors = {origins = [\"*\"]}": "cors.origins: origin \"*\": must be of the form",
+		"[limits]\nrates = 1":        "2: unknown key \"limits.rates\"",
+		"alerts = {url = 'http://a', secret = 's', level = 'dire'}": `alerts.level = "dire": must be`,
 		"limits = {burst = 4}":                             "limits.burst = 4: bounds nothing without limits.rate",
 		"limits = {rate = nan}":                            "limits.rate = NaN: must be from 0",
 		"limits = {rate = inf}":                            "limits.rate = +Inf: must be from 0",

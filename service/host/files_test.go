@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
@@ -118,6 +119,19 @@ func TestLogIsRemoved(t *testing.T) {
 	fatal.If(t, os.Remove(base))
 	fatal.If(t, os.WriteFile(snapshot, []byte("damaged"), 0o600))
 	runs(t, "", r.data, nil).stop()
+}
+
+// An age that gives decisions up before their attribution windows end is said at the start.
+func TestRetentionIsShort(t *testing.T) {
+	t.Parallel()
+	r := runs(t, "", t.TempDir(), nil)
+	r.ask(201, "PUT", "/v1/placements/home", personal)
+	r.stop()
+	for age, want := range map[time.Duration]bool{time.Minute: true, 24 * time.Hour: false} {
+		r := runsWith(t, "", r.data, Options{}, func(c *Config) { c.Retention.Age.Duration = age })
+		expect.Equal(t, r.said("age is shorter than the placement's attribution window"), want, "with an age of", age, "it says so")
+		r.stop()
+	}
 }
 
 // A log that ends before snapshots, as after damage or if only the log is restored, is refused. The error names every such

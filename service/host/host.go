@@ -521,9 +521,21 @@ func (l *session) open(ctx context.Context, o engine.Options, known uint64) (err
 			return err
 		}
 	}
+	l.warnOfRetention()
 	l.keeper.retention.Needs = l.engine.Needs
 	l.keeper.written.Store(l.clock.now().UnixNano())
 	return nil
+}
+
+// warnOfRetention warns of an age that gives up decisions before their attribution windows end.
+func (l *session) warnOfRetention() {
+	age := l.Retention.Age.Duration
+	for _, name := range l.engine.Placements() {
+		if c, err := l.engine.Config(name); err == nil && age > 0 && c.Window() > age {
+			l.Logger.Warn("[retention] age is shorter than the placement's attribution window: decisions are given up before "+
+				"their outcomes count", "placement", name, "age", age.String(), "window", c.Window().String())
+		}
+	}
 }
 
 // openEngine opens the engine, which begins with the snapshot beside the log if that is the newest one.

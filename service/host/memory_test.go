@@ -69,6 +69,7 @@ func TestFullness(t *testing.T) {
 			}
 		}
 	}
+	expect.Contains(t, fullness(2.5e6, 64e6, false), "2.5 of 64.0 MB are free", "a small disk")
 	if free, all := diskSpace(t.TempDir()); (runtime.GOOS == "linux" || runtime.GOOS == "darwin") &&
 		(free <= 0 || all <= free || all > 1<<60) {
 		t.Errorf("%v of %v bytes are free", free, all)

@@ -72,7 +72,7 @@ func (l *session) problems(memory budget.Usage) (all []alert.Problem) {
 	if age := l.keeper.age(); age > snapshotsLate*l.Snapshots.Every.Duration {
 		all = append(all, alert.Problem{Level: "warning", Key: "snapshot", Logged: true, Text: fmt.Sprintf("The last "+
 			"snapshot is %v old: the next start replays every entry since then, and no entries are removed. The "+
-			"service's output says why.", age.Round(time.Minute))})
+			"service's output says why.", age.Round(time.Second))})
 	}
 	return all
 }
@@ -86,6 +86,10 @@ func fullness(free, all float64, external bool) string {
 	if external {
 		then = "Make room: no snapshots are written once it is full."
 	}
-	return fmt.Sprintf("The disk of the data directory is nearly full: %.1f of %.1f GB are free. %s", free/1e9, all/1e9,
-		then)
+	unit, bytes := "GB", 1e9
+	if all < 10*bytes {
+		unit, bytes = "MB", 1e6
+	}
+	return fmt.Sprintf("The disk of the data directory is nearly full: %.1f of %.1f %s are free. %s", free/bytes,
+		all/bytes, unit, then)
 }

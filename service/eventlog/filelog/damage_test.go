@@ -457,3 +457,11 @@ func FuzzRecord(f *testing.F) {
 		}
 	})
 }
+
+// A file that only looks like a segment is named.
+func TestMisnamedSegment(t *testing.T) {
+	dir := t.TempDir()
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "old.wal"), nil, 0o600))
+	_, err := filelog.Open(t.Context(), filelog.Options{Dir: dir})
+	expect.Part(err)(t, filepath.Join(dir, "old.wal")+" has a name that no segment has", "the error")
+}

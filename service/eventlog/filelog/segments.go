@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft-wal/segment"
@@ -78,12 +79,22 @@ func (s *Store) known(p *part) *part {
 	return &e
 }
 
+// misnamed names the files of a directory that have a segment's suffix but no segment's name.
+func misnamed(dir string) string {
+	paths, _ := filepath.Glob(filepath.Join(dir, "*"+suffix)) // the pattern is valid
+	return strings.Join(slices.DeleteFunc(paths, func(path string) bool {
+		var first, id uint64
+		n, _ := fmt.Sscanf(filepath.Base(path), "%020d-%016x"+suffix, &first, &id)
+		return n == 2
+	}), " and ")
+}
+
 // list returns the segments in the directory, ordered by first entry.
 func (s *Store) list() (parts []*part, err error) {
 	ids, err := s.filer.List()
 	if errors.Is(err, types.ErrCorrupt) {
-		return nil, fmt.Errorf("filelog: a file %s has a name that no segment has: move it away",
-			filepath.Join(s.options.Dir, "*"+suffix))
+		return nil, fmt.Errorf("filelog: %s has a name that no segment has: move it away",
+			misnamed(s.options.Dir))
 	}
 	if err != nil {
 		return nil, err
