@@ -294,6 +294,8 @@ type session struct {
 	unable atomic.Pointer[string] // why a follower could not lead, or nil
 	since  time.Time              // when it began to answer requests, or zero
 	last   uint64                 // the last entry when it ended
+
+	current atomic.Pointer[time.Time] // when the follower last included all log entries, or nil
 }
 
 // served reports whether the session ever answered requests.

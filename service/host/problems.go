@@ -6,6 +6,8 @@ import (
 
 	"vitrine/service/alert"
 	"vitrine/service/budget"
+	"vitrine/service/engine"
+	"vitrine/service/server"
 )
 
 // A disk is nearly full below this share and this number of bytes.
@@ -14,23 +16,33 @@ const (
 	nearlyFullBytes = 10e9
 )
 
-// maxAway is how long a process may be without the log's servers before that is a problem. An election takes less.
-const maxAway = 10 * time.Second
+// How long a process may be without the log's servers, or behind the log, before that is a problem. An election takes less.
+const (
+	maxAway   = 10 * time.Second
+	maxBehind = time.Minute
+)
 
-// away says that the process lacks the log's servers or is far behind the log, or its level is "".
-func (l *session) away(lag time.Duration) (level, text string) {
-	if l.shared == nil {
-		return "", ""
-	}
+// away says that the process lacks the log's servers or is behind the log at a time, or its level is "". A process that
+// has just become the leader still follows until it has read the log.
+func (l *session) away(lag time.Duration, now time.Time) (level, text string) {
 	role, away := "writes", l.shared.Unreached()
-	if !l.leads() {
+	if l.engine.Role() == engine.Follower {
 		role = "follows"
+		if lag <= server.MaxLag {
+			l.current.Store(&now)
+		} else if current := l.current.Load(); current != nil {
+			lag = max(lag, now.Sub(*current))
+		}
 		switch {
 		case lag <= maxAway:
 			return "", ""
 		case away <= maxAway:
-			return "warning", fmt.Sprintf("This process is %v behind the log, although it reaches the log's servers: it may "+
-				"lack processor time. Its output says more.", lag.Round(time.Second))
+			level = "warning"
+			if lag > maxBehind {
+				level = "bad"
+			}
+			return level, fmt.Sprintf("This process has been behind the log for %v, although it reaches the log's servers: it "+
+				"may lack processor time. Its output says more.", lag.Round(time.Second))
 		}
 	}
 	if away <= maxAway {
@@ -45,9 +57,11 @@ func (l *session) problems(memory budget.Usage) (all []alert.Problem) {
 	if text := l.unable.Load(); text != nil {
 		all = append(all, alert.Problem{Level: "bad", Key: "lead", Text: *text})
 	}
-	lag, _ := l.engine.Lag()
-	if level, text := l.away(lag); level != "" {
-		all = append(all, alert.Problem{Level: level, Key: "servers", Text: text})
+	if l.shared != nil {
+		lag, _ := l.engine.Lag()
+		if level, text := l.away(lag, time.Now()); level != "" {
+			all = append(all, alert.Problem{Level: level, Key: "servers", Text: text})
+		}
 	}
 	if over := memory.Over(); over > 0 { // a follower takes every placement that its leader has room for
 		all = append(all, alert.Problem{Level: "warning", Key: "memory", Text: fmt.Sprintf("The placements need %d MB more "+

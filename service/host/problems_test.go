@@ -27,7 +27,7 @@ func (deaf) Follow(ctx context.Context, _ uint64) iter.Seq2[[][]byte, error] {
 	}
 }
 
-// A follower that reaches the servers is only slow, which is no emergency.
+// A follower that reaches the servers may be slow for a while, and stays out of the load balancer.
 func TestFollowerIsFarBehind(t *testing.T) {
 	url := natstest.URL(t)
 	leader := fatal.Or(natslog.Open(t.Context(), natslog.Options{URL: url}))(t)
@@ -41,18 +41,27 @@ func TestFollowerIsFarBehind(t *testing.T) {
 	defer store.Close()
 	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: deaf{store}, Build: setup.NewLearner, Follow: true}))(t)
 	defer e.Close()
-	l := &session{shared: store, engine: e}
 	if lag, sawEnd := e.Lag(); sawEnd || lag > time.Hour {
 		t.Errorf("it is %v behind, and saw the end of the log: %v", lag, sawEnd)
 	}
-	wants := func(lag time.Duration, level, text string) {
+	now := time.Now()
+	wants := func(l *session, lag time.Duration, level, text string) {
 		t.Helper()
-		if gotLevel, got := l.away(lag); gotLevel != level || !strings.Contains(got, text) {
+		if gotLevel, got := l.away(lag, now); gotLevel != level || !strings.Contains(got, text) {
 			t.Errorf("%q: %s", gotLevel, got)
 		}
 	}
-	wants(time.Second, "", "")
-	wants(time.Minute, "warning", "behind the log, although it reaches")
+	for _, s := range []*natslog.Store{store, leader} { // one that became the leader follows until it has read the log
+		l := &session{shared: s, engine: e}
+		wants(l, time.Second, "", "")
+		wants(l, time.Minute, "warning", "behind the log for 1m0s, although it reaches")
+		wants(l, time.Second, "", "")
+		wants(l, 2*time.Second, "", "")
+		now = now.Add(maxBehind)
+		wants(l, 2*time.Second, "warning", "behind the log for 1m0s")
+		now = now.Add(time.Second)
+		wants(l, 2*time.Second, "bad", "behind the log for 1m1s")
+	}
 	ahead.Store(int64(time.Minute))
-	wants(time.Minute, "bad", "follows the log, and has not reached its servers for 1m")
+	wants(&session{shared: store, engine: e}, time.Minute, "bad", "follows the log, and has not reached its servers for 1m")
 }

@@ -9,8 +9,8 @@ import (
 	"vitrine/service/engine"
 )
 
-// maxLag is how far a follower that is ready may be behind its log.
-const maxLag = time.Second
+// MaxLag is how far a follower that is ready may be behind its log.
+const MaxLag = time.Second
 
 // maxUnreached is how long a leader stays ready without reaching the log's servers: as long as a write waits for a
 // leader. If the servers elect a leader among themselves, they answer again sooner.
@@ -57,7 +57,7 @@ func (s *Server) standing() (p *api.Process, problem string) {
 	switch {
 	case !sawEnd:
 		problem = "this process is a follower that has not seen the end of the log yet"
-	case lag > maxLag:
+	case lag > MaxLag:
 		problem = fmt.Sprintf("this process is a follower and %v behind the log, %s", lag.Round(time.Millisecond),
 			writes)
 	}
