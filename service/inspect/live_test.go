@@ -316,3 +316,32 @@ func TestCopyIsUnfinishedWithoutItsSnapshot(t *testing.T) {
 		fatal.If(t, os.RemoveAll(inTheWay))
 	}
 }
+
+// The progress of a replay, which reads the log in parts between snapshots, never goes back.
+func TestReplayProgress(t *testing.T) {
+	ctx, data := t.Context(), t.TempDir()
+	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
+	e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner}))(t)
+	for _, name := range []string{"a", "b"} {
+		fatal.Or(e.Put(ctx, name, []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`), 1))(t)
+		state, _, err := e.Snapshot(ctx)
+		fatal.If(t, errors.Join(err, os.WriteFile(filepath.Join(data, host.SnapshotFile), state, 0o600)))
+		fatal.If(t, e.Delete(ctx, name, nil, 1))
+	}
+	e.Close()
+	fatal.If(t, store.Close())
+	last := 0
+	log := fatal.Or(inspect.Open(ctx, inspect.Options{Log: data, Progress: func(stage string, done, total int) {
+		if stage != "replaying" {
+			return
+		}
+		if done < last || total != 4 {
+			t.Errorf("entry %d of %d after %d", done, total, last)
+		}
+		last = done
+	}}))(t)
+	defer log.Close()
+	e = fatal.Or(log.Replay(ctx, nil, func(inspect.Comparison) {}))(t)
+	e.Close()
+	expect.Equal(t, last, 4, "the last entry")
+}

@@ -305,7 +305,7 @@ func explain(err error) error {
 // entries yields the entries from a sequence number on, and then r.lost.
 func (r *Log) entries(ctx context.Context, what string, from uint64) iter.Seq2[[]byte, error] {
 	return eventlog.Iterate(func(yield func([]byte) bool) error {
-		n, total := 0, max(int(r.Last+1-from), 1)
+		n, total := int(max(from, r.First)-r.First), max(int(r.Last+1-r.First), 1) // a replay reads the log in parts
 		progress := func() {
 			if r.options.Progress != nil {
 				r.options.Progress(what, n, total)
