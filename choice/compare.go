@@ -67,8 +67,8 @@ func (r *Result) LikelihoodRatio(special *Result) (Test, error) {
 func (r *Result) sameData(other *Result) error {
 	if r.Checksums.Choices != other.Checksums.Choices {
 		return fmt.Errorf("the models have other choices or weights: %d choices, %d rows and log-likelihood %.4f at "+
-			"random, and %d, %d and %.4f: fit both to the same choices", r.Choices, r.Rows, r.Null, other.Choices, other.Rows,
-			other.Null)
+			"random, and %d, %d and %.4f: fit both to the same choices in one order", r.Choices, r.Rows, r.Null, other.Choices,
+			other.Rows, other.Null)
 	}
 	if !r.means(other, "variable ") {
 		return nil
@@ -81,7 +81,8 @@ func (r *Result) sameData(other *Result) error {
 	return nil
 }
 
-// Checksums identify the data that a model was fitted to, whatever the names and the order of the alternatives.
+// Checksums identify the data that a model was fitted to, whatever the names and the order of the alternatives. The order
+// of the choices matters.
 type Checksums struct {
 	Choices string `json:"choices"` // which alternatives each choice offers and takes, and its weight
 	// which choices belong to one decision maker; "" if the model does not depend on it
@@ -90,39 +91,37 @@ type Checksums struct {
 	Variables map[string]string `json:"variables"`
 }
 
-// newChecksums returns the checksums of the data of a model.
+// newChecksums returns the checksums of the data of a model. An alternative is known by the choices that offer and take it.
 func newChecksums(s *Spec, d *Data) Checksums {
 	c := Checksums{Variables: map[string]string{}}
 	var choices, panels checksum
-	number := make([]uint64, len(d.Alternatives)) // by the first appearance, from 1
-	alternatives := uint64(0)
+	alternatives := make([]checksum, len(d.Alternatives))
 	choices.add(uint64(indicator(d.Outside)))
 	for _, b := range d.blocks {
 		for s := range b.end {
 			lo, hi := b.span(s)
-			for _, a := range b.alt[lo:hi] {
-				if number[a] == 0 {
-					alternatives++
-					number[a] = alternatives
-				}
-				choices.add(number[a])
+			for i, a := range b.alt[lo:hi] {
+				alternatives[a].add(uint64(b.first+s) + 1)
+				alternatives[a].add(uint64(indicator(int(b.chosen[s]) == lo+i)))
 			}
-			choices.add(uint64(int(b.chosen[s]) - lo))
 			choices.add(math.Float64bits(b.weightOf(s)))
 		}
 		units(b, func(u unit) { panels.add(uint64(u.to - u.from)) })
 	}
+	choices.addAll(alternatives)
 	c.Choices = choices.String()
 	if s.Model.Kind == "mixed" || s.Model.Kind == "latent" {
 		c.Panels = panels.String()
 	}
 	for _, v := range s.Variables() {
 		var sum checksum
+		values := slices.Clone(alternatives)
 		for _, b := range d.blocks {
-			for _, x := range b.x[slices.Index(d.Variables, v.Expression)] {
-				sum.add(math.Float64bits(x))
+			for i, x := range b.x[slices.Index(d.Variables, v.Expression)] {
+				values[b.alt[i]].add(math.Float64bits(x))
 			}
 		}
+		sum.addAll(values)
 		if v.Alternatives != nil {
 			v.Expression += fmt.Sprintf(" of %q", slices.Compact(slices.Sorted(slices.Values(v.Alternatives))))
 		}
@@ -133,6 +132,16 @@ func newChecksums(s *Spec, d *Data) Checksums {
 
 // checksum is a hash of a sequence of numbers.
 type checksum uint64
+
+// addAll adds hashes in any order. 0 adds nothing.
+func (c *checksum) addAll(hashes []checksum) {
+	sum := uint64(0)
+	for _, h := range hashes {
+		h.add(0) // so that sums of hashes do not cancel out
+		sum += uint64(h)
+	}
+	c.add(sum)
+}
 
 // add takes the step of FNV-1a for a word instead of a byte, and folds the upper half into the lower one.
 func (c *checksum) add(x uint64) {
@@ -146,7 +155,8 @@ func (c checksum) String() string { return fmt.Sprintf("%016x", uint64(c)) }
 //
 //	(θ − θ₀)ᵀ V⁻¹ (θ − θ₀) ~ χ²(K)
 //
-// Near a spread of 0 the estimate is not normal, and the true P is larger: prefer [Result.LikelihoodRatio] for spreads.
+// Near a spread of 0 the estimate is not normal, and the true P is larger: without weights and with classic errors, prefer
+// [Result.LikelihoodRatio] for spreads.
 // Wald returns an error if a coefficient or the covariance does not exist.
 func (r *Result) Wald(names []string) (Test, error) {
 	away := make([]float64, len(names))
@@ -394,8 +404,11 @@ func (r *Result) Against(name string, other *Result) (lines []string, err error)
 		lines = append(lines, fmt.Sprintf("Wald test of %s: %v.", list, wald))
 	}
 	if slices.ContainsFunc(more, func(s string) bool { return strings.HasPrefix(s, "spread[") }) {
-		lines = append(lines, "A spread of 0 is at the edge of its range: the true p of the likelihood ratio test is "+
-			"smaller, and the Wald test's is larger, so prefer the likelihood ratio.")
+		advice := "A spread of 0 is at the edge of its range: the Wald test's true p is larger"
+		if large.Spec.Data.Weight == "" && special.Spec.Data.Weight == "" && (large.Errors == "" || large.Errors == "classic") {
+			advice += ", and the likelihood ratio test's is smaller, so prefer the likelihood ratio"
+		}
+		lines = append(lines, advice+".")
 	}
 	return lines, nil
 }

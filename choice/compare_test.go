@@ -56,9 +56,18 @@ func TestLikelihoodRatioAndWald(t *testing.T) {
 	base, _ := fitText(t, "testdata/trips.csv", unweighted, Options{})
 	expect.Equal(t, (Test{1, 1, 0.5}).String(), "1.0000 on 1 degree of freedom, p 0.5000")
 	if lines, err := mixed.Against("mnl.json", base); err != nil || len(lines) != 3 ||
-		lines[2] != "A spread of 0 is at the edge of its range: the true p of the likelihood ratio test is smaller, and "+
-			"the Wald test's is larger, so prefer the likelihood ratio." {
+		lines[2] != "A spread of 0 is at the edge of its range: the Wald test's true p is larger, and the likelihood ratio "+
+			"test's is smaller, so prefer the likelihood ratio." {
 		t.Errorf("lines %q, %v", lines, err)
+	}
+	// Robust errors and weights leave only the Wald test.
+	robust, weighted, spec := *mixed, *mixed, *mixed.Spec
+	robust.Errors, weighted.Spec, spec.Data.Weight = "robust", &spec, "weight"
+	for _, large := range []*Result{&robust, &weighted} {
+		if lines, err := large.Against("mnl.json", base); err != nil || len(lines) != 3 ||
+			lines[2] != "A spread of 0 is at the edge of its range: the Wald test's true p is larger." {
+			t.Errorf("lines %q, %v", lines, err)
+		}
 	}
 }
 
@@ -75,7 +84,7 @@ func TestComparisonErrors(t *testing.T) {
 	robust.Errors = "robust"
 	for want, err := range map[string]error{
 		"the models have other choices or weights: 240 choices, 846 rows and log-likelihood -359.5360 at random, and " +
-			"240, 846 and -411.6969: fit both to the same choices": of(r.LikelihoodRatio(weighted)),
+			"240, 846 and -411.6969: fit both to the same choices in one order": of(r.LikelihoodRatio(weighted)),
 		"a special case has fewer coefficients: these models have 8 and 8": of(
 			r.LikelihoodRatio(r)),
 		"models with other numbers of latent classes are compared by BIC": of(
@@ -244,6 +253,51 @@ func TestComparisonOfOtherData(t *testing.T) {
 	}
 }
 
+// The same data in blocks of other lengths, or with the alternatives of each choice in another order, have the same
+// checksums.
+func TestChecksums(t *testing.T) {
+	cost := &Spec{Utility: Utility{Generic: []string{"cost"}}}
+	data := func(outside, panels, reverse, swap bool) Checksums {
+		b := NewBuilder([]string{"a", "b", "c"}, []string{"cost"}, outside)
+		b.Panels = panels
+		for i := range 2000 {
+			c := Case{Alternatives: []int{0, 1, 2}, X: []float64{float64(i % 7), 8, 9}, Chosen: i % 3, Panel: i / 1500}
+			if outside && i%5 == 0 {
+				c.Chosen = none
+			}
+			if swap {
+				c.X[1], c.X[2] = c.X[2], c.X[1]
+			}
+			if reverse {
+				slices.Reverse(c.Alternatives)
+				slices.Reverse(c.X)
+				if c.Chosen != none {
+					c.Chosen = 2 - c.Chosen
+				}
+			}
+			fatal.If(t, b.Add(c))
+		}
+		return newChecksums(cost, fatal.Or(b.Data())(t))
+	}
+	want := data(true, false, false, false)
+	for _, got := range []Checksums{data(true, true, false, false), data(true, false, true, false)} {
+		if got.Choices != want.Choices || !maps.Equal(got.Variables, want.Variables) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	if got := data(true, false, false, true); got.Choices != want.Choices || maps.Equal(got.Variables, want.Variables) {
+		t.Errorf("%+v with the values of two alternatives exchanged, and %+v", got, want)
+	}
+	inside := NewBuilder([]string{"a", "b"}, []string{"cost"}, false)
+	outside := NewBuilder([]string{"a", "b"}, []string{"cost"}, true)
+	for _, b := range []*Builder{inside, outside} {
+		fatal.If(t, b.Add(Case{Alternatives: []int{0, 1}, X: []float64{1, 2}}))
+	}
+	if newChecksums(cost, fatal.Or(inside.Data())(t)).Choices == newChecksums(cost, fatal.Or(outside.Data())(t)).Choices {
+		t.Error("an outside option that no choice takes makes no difference")
+	}
+}
+
 // Panels matter only between models that depend on them.
 func TestComparisonOfOtherPanels(t *testing.T) {
 	fit := func(text string) *Result {
@@ -272,6 +326,8 @@ func TestComparisonOfTerms(t *testing.T) {
 		t.Error(err)
 	}
 	expect.List(t, slices.Sorted(maps.Keys(large.Checksums.Variables)), []string{`cost of ["bus" "car"]`, "income"})
+	expect.List(t, slices.Sorted(maps.Keys(fit(`["car", "bus"]`).Checksums.Variables)),
+		slices.Sorted(maps.Keys(large.Checksums.Variables)))
 }
 
 // A choice of weight 0 adds nothing to the criteria.
