@@ -80,7 +80,7 @@ func newerThanLog(ctx context.Context, log engine.Log, paths []string, cause err
 		}
 	}
 	advice := "restore the whole log; or accept the loss of what came after its end, and move these files away"
-	if _, err := log.Position(ctx, 1); errors.Is(err, eventlog.ErrRemoved) && len(newer) == len(paths) {
+	if _, err := log.Entry(ctx, 1); errors.Is(err, eventlog.ErrRemoved) && len(newer) == len(paths) {
 		advice = "restore the log and these files from one backup: without them the log's first entries are missing"
 	}
 	return hint.New(fmt.Errorf("the log ends before %s: %w", strings.Join(newer, " and "), cause), advice)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -14,8 +15,12 @@ import (
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/hint"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
+	"vitrine/service/eventlog/memlog"
 	"vitrine/service/eventlog/natslog/natstest"
+	"vitrine/service/setup"
 )
 
 // If a file of the log is removed under a service, the service notices within seconds, reports it, restores the file
@@ -161,6 +166,27 @@ func TestLogEndsBeforeSnapshots(t *testing.T) {
 	fatal.If(t, os.Remove(base))
 	fatal.If(t, os.Remove(snapshot))
 	runs(t, "", r.data, nil).stop()
+}
+
+// If the log lost its beginning, too, moving the newer files away would not help.
+func TestOnlyABackupHelps(t *testing.T) {
+	store, path := new(memlog.Store), filepath.Join(t.TempDir(), SnapshotFile)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: store, Build: setup.NewLearner}))(t)
+	for i, name := range []string{"a", "b", "c"} {
+		fatal.Or(e.Put(t.Context(), name, []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`), int64(i)))(t)
+	}
+	snapshot, _, err := e.Snapshot(t.Context())
+	fatal.If(t, errors.Join(err, os.WriteFile(path, snapshot, 0o600)))
+	e.Close()
+	short := new(memlog.Store)
+	fatal.Or(short.Append(t.Context(), []byte("1"), []byte("2")))(t)
+	for i, want := range []string{"move these files away", "from one backup"} {
+		first := uint64(i + 1)
+		fatal.If(t, short.TruncateBefore(t.Context(), first))
+		err := newerThanLog(t.Context(), short, []string{path}, eventlog.ErrBeyond)
+		expect.Contains(t, hint.Of(err), want, "the hint for a log from entry", first)
+		expect.Error(t, err, eventlog.ErrBeyond)
+	}
 }
 
 // If a file of the log is cut under a service, the service notices within seconds. The bytes are lost, so the service
