@@ -66,8 +66,10 @@ func TestBasketsEarnWhatTheySay(t *testing.T) {
 // A shopper whom no call of Meet has made visits no page.
 func TestVisitBeforeMeet(t *testing.T) {
 	s := crowd(env.Independent{Number: 1})
-	expect.Equal(t, panics.Value(func() { s.Visit(&env.Shopper{}, 1, vitrine.Assortment{0}, nil, nil) }),
-		any("env: Visit of a shopper before Meet"))
+	for _, p := range []env.Shopper{{}, {Utilities: []float64{1, 2}, Exponentials: []float64{1, 1}}} {
+		expect.Equal(t, panics.Value(func() { s.Visit(&p, 1, vitrine.Assortment{0}, nil, nil) }),
+			any("env: Visit of a shopper before Meet"))
+	}
 }
 
 // With one taker a visit is a choice, and different pages meet the same further takers: takes of items that both pages

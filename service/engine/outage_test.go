@@ -408,6 +408,9 @@ func TestExchangeAfterAnOutage(t *testing.T) {
 			t.Errorf("%s: in an outage: exchanged %q, ended %q, %v, with the alarm %+v", ends, done, ended, err,
 				w.alarm())
 		}
+		wait(t, w.e)
+		is(t, "accepting in an outage", failed(w.e.Change(t.Context(), "home", []byte(strings.Replace(fmt.Sprintf(guardedShop,
+			""), `{}`, `{"name":"another"}`, 1)), engine.Change{Accept: true}, w.now)), engine.ErrNotReady)
 		if ends == "cleared" {
 			fatal.If(t, w.e.ClearAlarm(t.Context(), "home", false, w.now))
 		} else {

@@ -22,7 +22,8 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 // Otherwise, with how.Reset a new learner starts: the old state is kept as a version, and decisions still open teach
 // the new one nothing. With how.Relearn a second learner reads the placement's log while the first one decides, and
 // [Engine.Exchange] then exchanges them; the features must stay the same. how.Accept exchanges them even if the second
-// learner has fewer rounds. Without these the error is a *LossError.
+// learner has learned less than half as many rounds, but not before it has read the log or while an alarm holds rounds
+// back: then the error is ErrNotReady. Without these the error is a *LossError.
 //
 // During a relearning, putting the second learner's configuration is a no-op, the first learner's cancels the
 // relearning, and others return ErrRelearning, unless the learner is reset. Other errors are *api.FieldError,
@@ -58,7 +59,7 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 			return false, nil
 		case err != nil:
 			if loss, ok := errors.AsType[*LossError](err); ok {
-				e.noteRemoved(ctx, name, &loss.Loss)
+				e.noteRemoved(ctx, name, c, &loss.Loss)
 			}
 			return false, err
 		}
@@ -214,8 +215,8 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	if err != nil {
 		return v, err
 	}
-	if v.CanRelearn {
-		e.noteRemoved(ctx, name, v.Lost)
+	if v.Lost != nil {
+		e.noteRemoved(ctx, name, c, v.Lost)
 	}
 	how.Reset = true
 	r, err := e.prepare(ctx, name, c, &how)

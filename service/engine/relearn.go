@@ -22,8 +22,8 @@ func (e *Engine) Needs(upTo uint64) uint64 {
 }
 
 // Exchange lets second learners decide once they have caught up with the log, and ends the relearning of those that
-// cannot. It returns both lists of placements. A second learner with fewer than half of the present learner's rounds
-// waits until a change accepts it. Call Exchange now and then. It returns ErrStopped or ctx's error.
+// cannot. It returns both lists of placements. A second learner decides once it has learned half as many rounds as the
+// present one, or when a change accepts it. Call Exchange now and then. It returns ErrStopped or ctx's error.
 func (e *Engine) Exchange(ctx context.Context, now int64) (exchanged, ended []string, err error) {
 	for _, name := range e.relearning() {
 		var event eventlog.Body // owned by the writer until submit returns
@@ -88,18 +88,18 @@ func (e *Engine) acceptRelearned(ctx context.Context, name string, config []byte
 		}
 		swap, ok := p.NextOfRelearning(true).(*eventlog.LearnerSwapped)
 		if !ok {
-			return nil, fmt.Errorf("placement %q: %w", name, ErrRelearning)
+			return nil, fmt.Errorf("placement %q: %w", name, ErrNotReady)
 		}
 		return swap, nil
 	})
 }
 
-// noteRemoved notes in a loss that the log lost entries from which the placement's learner could have learned.
-func (e *Engine) noteRemoved(ctx context.Context, name string, loss *api.Loss) {
+// noteRemoved notes in the loss of a change that the log lost entries from which a second learner could have learned.
+func (e *Engine) noteRemoved(ctx context.Context, name string, c *setup.Config, loss *api.Loss) {
 	first, err := e.firstEntry(ctx)
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if p := e.state.Placements[name]; err == nil && p != nil && first > p.Rows {
+	if p := e.state.Placements[name]; err == nil && p != nil && first > p.Rows && (&Change{Relearn: true}).Check(p, c) == nil {
 		loss.LogFrom = first
 	}
 }

@@ -362,6 +362,10 @@ func TestRelearningOfFewRoundsWaits(t *testing.T) {
 	if err != nil || v.Lost == nil || v.Lost.LogFrom != 16 {
 		t.Errorf("%+v, %v", v.Lost, err)
 	}
+	other := []byte(strings.Replace(another, `"x"`, `"y"`, 1)) // of which the log holds no rows
+	if _, err := e.Put(t.Context(), "home", other, 0); !errors.As(err, &loss) || loss.LogFrom != 0 {
+		t.Errorf("other features: %v, %+v", err, loss)
+	}
 	accept := func(config string) error {
 		return failed(e.Change(t.Context(), "home", []byte(config), engine.Change{Accept: true}, 0))
 	}
@@ -376,10 +380,13 @@ func TestRelearningOfFewRoundsWaits(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if h := health.Of(&s, nil); len(h) == 0 || h[0].Level != "warning" || !strings.HasPrefix(h[0].Text, "The second learner "+
-		"has learned 3 rounds from the log, and the present one 10 rounds.") {
+		"has learned 3 rounds from the log, and the present one 10 rounds. It decides once it has learned half as many, or "+
+		"when you accept it: PUT its configuration with relearn=accept") {
 		t.Errorf("%+v", h)
 	}
 	is(t, "accepting another learner", accept(toys), api.ErrInvalid)
+	is(t, "accepting for a placement that changed meanwhile", failed(e.Change(t.Context(), "home", []byte(another),
+		engine.Change{Accept: true, Match: func(uint64) error { return engine.ErrConflict }}, 0)), engine.ErrConflict)
 	is(t, "accepting", accept(another), nil)
 	is(t, "accepting again", accept(another), nil)
 	if s, _ := e.Stats("home"); s.Relearning != nil || s.Learned != 3 {

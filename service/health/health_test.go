@@ -44,6 +44,12 @@ func TestHealth(t *testing.T) {
 			t.Errorf("line %d is %q, want %q", i, line, want[i])
 		}
 	}
+	// A second learner with few rounds waits to be accepted, once it has read the log and no alarm holds rounds back.
+	few := func(entry, held uint64) string {
+		return health.Of(&api.Stats{Outcomes: 1, Learned: 10, Guard: &api.Guard{Held: held},
+			Relearning: &api.Relearning{Entry: entry, To: 1000, Learned: 4}}, nil)[0].Level
+	}
+	expect.Equal(t, [3]string{few(1000, 0), few(1, 0), few(1000, 1)}, [3]string{"warning", "note", "note"})
 	for seconds, want := range map[float64]string{74: "ahead by 1m14s", -719 * 3600: "back by 719h0m0s"} {
 		got := health.Of(&api.Stats{Outcomes: 1, Held: &api.Held{Decisions: 1, Seconds: seconds}}, nil)
 		if len(got) != 1 || got[0].Key != health.Clock || !strings.HasPrefix(got[0].Text, "The clock moved "+want+", and ") {

@@ -50,6 +50,7 @@ var known = []struct {
 	{engine.ErrEvicted, http.StatusConflict, "evicted"},
 	{engine.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
 	{engine.ErrRelearning, http.StatusConflict, "relearning"},
+	{engine.ErrNotReady, http.StatusConflict, "not-ready"},
 	{engine.ErrExperiment, http.StatusConflict, "experiment"},
 	{engine.ErrMemory, http.StatusConflict, "memory"},
 	{engine.ErrNoLeader, http.StatusServiceUnavailable, "no-leader"},
@@ -141,17 +142,18 @@ func lossProblem(loss *engine.LossError) *problem {
 
 // relearning describes how much another learner can learn from the log.
 func relearning(loss *engine.LossError) string {
-	can := "With ?relearn=log another learner first learns from the log"
 	if loss.OtherRows {
 		return "A learner of other features cannot learn from the log"
 	}
+	can := "With ?relearn=log another learner first learns from the log, and decides once it has learned half as many " +
+		"rounds, or with ?relearn=accept"
 	if loss.LogFrom > 0 {
-		can += fmt.Sprintf(", which no longer holds what came before entry %d", loss.LogFrom)
+		can += fmt.Sprintf(". The log no longer holds entries before %d", loss.LogFrom)
 	}
 	if loss.MaxSize > 0 {
-		can += fmt.Sprintf(", except from decisions that showed more than %d items", loss.MaxSize)
+		can += fmt.Sprintf(". That learner skips decisions that showed more than %d items", loss.MaxSize)
 	}
-	return can + ", and decides once it has learned half as many rounds"
+	return can
 }
 
 // fail answers with a problem, unless an answer began already.

@@ -89,9 +89,9 @@ func (s *Server) routes() (all []*route) {
 		"change and gets 200, even if If-Match or If-None-Match does not hold, so that a PUT may be repeated.").
 		with(parameter{"reset", "true: the learner may begin again"},
 			parameter{"relearn", "log: another learner learns from the log while the present one decides, and " +
-				"takes its place when it has caught up and learned at least half as many rounds. The answer is " +
-				"202, and relearning in the statistics has the progress. The present configuration gives it up, " +
-				"and accept lets it decide with fewer rounds"}).
+				"takes its place once it has caught up and learned half as many rounds. The answer is 202, and " +
+				"relearning in the statistics has the progress. The present configuration gives it up. accept, with " +
+				"the same configuration as log, lets it decide with fewer rounds once it has caught up"}).
 		under(ifMatch, ifNoMatch).takes(api.Placement{}, examplePlacement).gives(200, api.Placement{}).gives(201,
 		api.Placement{}).gives(202, api.Placement{}).fails(409))
 	on("POST "+placement+"/preview", append(slices.Clip(admin), turn), s.previewPlacement, op("previewPlacement", "What a PUT of this "+

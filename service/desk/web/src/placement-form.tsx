@@ -74,7 +74,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
         v = await request<Preview>("POST", placement(props.name, "preview"), { body: of, headers });
       } while (of !== latest.current);
       setPreview(v);
-      setHow(!v.can_relearn ? "reset=true" : v.max_size ? "" : "relearn=log"); // of how many visits were larger, the service keeps no count
+      setHow(v.can_relearn ? "relearn=log" : "reset=true");
     });
   };
   const make = () => act(async () => {
@@ -111,12 +111,12 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
             <fieldset>
               <legend>What becomes of it</legend>
               {preview.can_relearn ? (
-                <label class="choice"><input type="radio" name="how" checked={how === "relearn=log"} onChange={() => setHow("relearn=log")} /> Vitrine first learns it again from the log, and goes on as it is until then{preview.max_size ? `. It skips every visit that showed more than ${plural(preview.max_size, "item")}: if all of them did, it forgets everything` : ""}</label>
+                <label class="choice"><input type="radio" name="how" checked={how === "relearn=log"} onChange={() => setHow("relearn=log")} /> Vitrine first learns it again from the log, and goes on as it is until it has learned from half as many visits, or you accept less{preview.max_size ? `. It skips every visit that showed more than ${plural(preview.max_size, "item")}` : ""}</label>
               ) : null}
               <label class="choice"><input type="radio" name="how" checked={how === "reset=true"} onChange={() => setHow("reset=true")} /> Vitrine begins again with nothing. The present state is kept as a version to go back to</label>
             </fieldset>
           ) : null}
-          {preview.change === "none" ? null : <button type="button" class="main" disabled={busy || (preview.change === "restart" && !!preview.lost && !how)} onClick={make}>{props.tag ? "Make the change" : "Create the placement"}</button>}
+          {preview.change === "none" ? null : <button type="button" class="main" disabled={busy} onClick={make}>{props.tag ? "Make the change" : "Create the placement"}</button>}
         </Card>
       ) : null}
     </form>
