@@ -6,6 +6,7 @@
 package alert
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	cryptorand "crypto/rand"
@@ -70,6 +71,7 @@ const (
 	maxPause  = 5 * time.Minute
 	maxText   = 1000 // bytes of a problem
 	lookEvery = time.Second
+	room      = 8 << 10 // bytes: the file's length is a multiple, so that a full disk takes a longer text
 )
 
 // Sender sends messages to a webhook. It is safe for concurrent use. A nil Sender sends nothing.
@@ -169,6 +171,7 @@ func CheckURL(address string) error {
 func (s *Sender) restore() {
 	text, err := os.ReadFile(s.options.File)
 	if errors.Is(err, fs.ErrNotExist) {
+		s.save() // while there is room
 		return
 	}
 	var f file
@@ -352,17 +355,12 @@ func (s *Sender) Run(ctx context.Context) {
 	for range wait.Every(ctx, lookEvery) {
 		s.tick(ctx)
 	}
-	s.saveAgain()
 }
 
 // tick sends what is due, and saves what could not be saved before: the disk may have room again.
 func (s *Sender) tick(ctx context.Context) {
 	for s.sendNext(ctx) {
 	}
-	s.saveAgain()
-}
-
-func (s *Sender) saveAgain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.saved {
@@ -475,13 +473,35 @@ func (s *Sender) save() {
 	})
 	text, err := json.Marshal(f)
 	if err == nil {
-		err = replace.Private(s.options.File, text)
+		text = append(text, bytes.Repeat([]byte(" "), room-len(text)%room)...)
+		if err = replace.Private(s.options.File, text); err != nil && overwrite(s.options.File, text) == nil {
+			err = nil
+		}
 	}
 	if err != nil && s.saved {
 		s.options.Logger.Warn("the file of delivered alerts cannot be written: a restart sends those alerts again",
 			"cause", err.Error())
 	}
 	s.saved = err == nil
+}
+
+// overwrite writes a text over a file that is at least as long: even a full disk has room for that.
+func overwrite(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() < int64(len(text)) {
+		err = errors.New("the file is shorter")
+	}
+	if err == nil {
+		_, err = f.Write(append(text, bytes.Repeat([]byte(" "), int(info.Size())-len(text))...))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // Values of [Message.Type].
@@ -493,7 +513,8 @@ const (
 
 // Message is the body of a message.
 type Message struct {
-	ID string `json:"-"` // the header webhook-id: the same for each attempt
+	// the header webhook-id: the same for each attempt, and within an hour for what processes say last that cannot save it
+	ID string `json:"-"`
 
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"` // when it began or ended

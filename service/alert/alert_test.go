@@ -462,8 +462,8 @@ func TestFlush(t *testing.T) {
 	none.Flush(t.Context(), "log", noWater)
 }
 
-// On a full disk the receiver's knowledge is saved once there is room, also by the last act of a process. A service that
-// starts and ends again and again before that repeats one message, by which the receiver knows it.
+// If no file can be made, the receiver's knowledge is saved once there is room. A service that starts and ends again and
+// again before that repeats one message, by which the receiver knows it.
 func TestUnsaved(t *testing.T) {
 	d := newDesk(t)
 	dir := filepath.Join(filepath.Dir(d.File), "later")
@@ -476,15 +476,48 @@ func TestUnsaved(t *testing.T) {
 	if len(d.ids) != 3 || d.ids[0] != d.ids[2] {
 		t.Errorf("the messages are %q", d.ids)
 	}
+	d.now = d.now.Add(time.Hour)
+	d.restart()
+	d.Flush(t.Context(), "log", noWater)
+	if d.ids[3] == d.ids[0] {
+		t.Errorf("an hour later the messages are %q", d.ids)
+	}
 	d.got = nil
 	fatal.If(t, os.Mkdir(dir, 0o700))
-	ended, end := context.WithCancel(t.Context())
-	end()
-	d.Sender.Run(ended)
+	d.tick(t.Context())
+	fatal.Or(os.Stat(d.File))(t)
 	d.restart()
 	d.after(0)
 	d.after(ends)
 	d.heard("problem.ended no water")
+}
+
+// A full disk has no room for another file, but takes a new text in the old file.
+func TestFullDisk(t *testing.T) {
+	d := newDesk(t)
+	dir := filepath.Dir(d.File)
+	long := filepath.Join(dir, strings.Repeat("a", 250)) // a temporary file's longer name is refused, as by a full disk
+	fatal.If(t, os.Rename(d.File, long))
+	d.File = long
+	for range 2 {
+		d.restart()
+		d.Flush(t.Context(), "log", noWater)
+		d.heard("problem.began no water")
+		d.restart()
+		d.after(0)
+		d.after(ends)
+		d.heard("problem.ended no water")
+	}
+	if d.ids[0] == d.ids[2] {
+		t.Errorf("the messages are %q", d.ids)
+	}
+	before := fatal.Or(os.ReadFile(long))(t)
+	for i := range 30 { // more than fits
+		d.Flush(t.Context(), "log", Problem{Level: "bad", Key: fmt.Sprint(i), Text: strings.Repeat("x", maxText)})
+	}
+	if after := fatal.Or(os.ReadFile(long))(t); len(after) != len(before) || json.Unmarshal(after, new(file)) != nil {
+		t.Errorf("the file is %q", after)
+	}
 }
 
 func TestRun(t *testing.T) {

@@ -79,6 +79,9 @@ func newerThanLog(ctx context.Context, log engine.Log, paths []string, cause err
 			newer = append(newer, path)
 		}
 	}
+	if len(newer) == 0 { // the file was replaced meanwhile
+		return cause
+	}
 	advice := "restore the whole log; or accept the loss of what came after its end, and move these files away"
 	if _, err := log.Entry(ctx, 1); errors.Is(err, eventlog.ErrRemoved) && len(newer) == len(paths) {
 		advice = "restore the log and these files from one backup: without them the log's first entries are missing"

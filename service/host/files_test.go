@@ -187,6 +187,11 @@ func TestOnlyABackupHelps(t *testing.T) {
 		expect.Contains(t, hint.Of(err), want, "the hint for a log from entry", first)
 		expect.Error(t, err, eventlog.ErrBeyond)
 	}
+	err = newerThanLog(t.Context(), short, []string{path, "an earlier snapshot"}, eventlog.ErrBeyond)
+	expect.Contains(t, hint.Of(err), "move these files away", "the hint with an earlier snapshot")
+	if err := newerThanLog(t.Context(), short, nil, eventlog.ErrBeyond); err != eventlog.ErrBeyond {
+		t.Errorf("no newer snapshot: %v", err)
+	}
 }
 
 // If a file of the log is cut under a service, the service notices within seconds. The bytes are lost, so the service
