@@ -12,7 +12,7 @@ import (
 type CatalogueItem struct {
 	ID         string         `json:"id" minLength:"1" maxLength:"200"`
 	Features   Values         `json:"features,omitzero" doc:"numbers, strings and objects by the features' names"`
-	Revenue    *float64       `json:"revenue,omitempty" minimum:"0" doc:"the revenue if it is taken; 1 by default"`
+	Revenue    *float64       `json:"revenue,omitempty" minimum:"0" maximum:"1e12" doc:"the revenue if it is taken; 1 by default"`
 	Groups     []string       `json:"groups,omitzero" doc:"names of groups, for filters and limits"`
 	Space      *float64       `json:"space,omitempty" minimum:"0" maximum:"1e9" doc:"the space that it takes of a capacity, and for filters: a number with at most 6 decimals; 1 by default"`
 	Available  *bool          `json:"available,omitempty" doc:"whether it may be shown; true by default"`

@@ -140,7 +140,7 @@ func (o Outcome) MarshalJSONTo(out *jsontext.Encoder) error {
 type Choice struct {
 	Item     string   `json:"item" minLength:"1" doc:"the id of an item that was shown"`
 	Quantity *int     `json:"quantity,omitempty" minimum:"1" maximum:"1000" doc:"the units that were taken; 1 if left out. The policy learns from the first 20 units of a page"`
-	Value    *float64 `json:"value,omitempty" minimum:"0" doc:"what all units earned together; the item's revenue times the quantity if left out"`
+	Value    *float64 `json:"value,omitempty" minimum:"0" maximum:"1e12" doc:"what all units earned together; the item's revenue times the quantity if left out"`
 }
 
 // LateOutcome answers an outcome that came too late to be learned. Its revenue counts all the same.
@@ -160,7 +160,7 @@ type Erasure struct {
 type Correction struct {
 	ID    string   `json:"id" minLength:"1" maxLength:"128" doc:"the caller's id for the correction, of letters, digits, '.', '_', '-' and ':'. A correction that is sent again under its id changes nothing"`
 	Item  string   `json:"item" doc:"the id of an item that was shown"`
-	Value *float64 `json:"value,omitempty" doc:"what is added to the revenue, negative for a return, positive for a subscription's next month. If the item was not taken before, it counts as taken from now on, for a value of at least 0. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing"`
+	Value *float64 `json:"value,omitempty" minimum:"-1e12" maximum:"1e12" doc:"what is added to the revenue, negative for a return, positive for a subscription's next month. If the item was not taken before, it counts as taken from now on, for a value of at least 0. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing"`
 }
 
 // Rewards report a decision's outcome as numbers, for callers without a choice to report: clicks that count in part,
@@ -214,7 +214,7 @@ type Request struct {
 type Item struct {
 	ID       string   `json:"id" minLength:"1" maxLength:"200" doc:"at most 200 bytes of UTF-8"`
 	Features Values   `json:"features,omitzero" doc:"numbers, strings and objects by the features' names"`
-	Revenue  *float64 `json:"revenue,omitempty" minimum:"0" doc:"the revenue if it is taken; 1 if left out"`
+	Revenue  *float64 `json:"revenue,omitempty" minimum:"0" maximum:"1e12" doc:"the revenue if it is taken; 1 if left out"`
 	Space    *float64 `json:"space,omitempty" minimum:"0" maximum:"1e9" doc:"the space that it takes of a capacity: a number with at most 6 decimals; 1 if left out"`
 }
 

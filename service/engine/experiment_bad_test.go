@@ -84,13 +84,19 @@ func TestBadExperiments(t *testing.T) {
 			`]},"holdout_share":0.6`): `/holdout_share: 0.6: must be from 0 to 0.5, in steps of 0.0001`,
 		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"mode":"shadow","holdout_share":0.1}`: `/holdout_share: 0.1: in the mode "shadow" all shoppers see the baseline: leave it out`,
 		of(`"variants":[` + a + `,` + b +
-			`],"min_gain":-1`): `/experiment/min_gain: -1: must be from 0 to 1e+12`,
+			`],"min_gain":-1`): `/experiment/min_gain: -1: must not be negative`,
 		of(`"variants":[` + a + `,` + b +
 			`],"arms":2`): `/experiment/arms: unknown key`,
 	} {
 		_, err := setup.Parse([]byte(text))
 		isInvalid(t, text, err, want)
 	}
+	text := of(`"variants":[` + a + `,` + b + `],"min_gain":2e12`) // which older logs may hold
+	c := fatal.Or(setup.Parse([]byte(text)))(t)
+	expect.Equal(t, c.Experiment.MinGain, 2e12)
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
+	_, err := e.Put(t.Context(), "home", []byte(text), 0)
+	isInvalid(t, text, err, `/experiment/min_gain: 2000000000000: must be from 0 to 1e+12; send an amount`)
 }
 
 // newReal is an engine for experiments with real policies, and the configuration of one.

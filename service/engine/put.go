@@ -107,6 +107,11 @@ func (e *Engine) parsePut(name string, config []byte) (*setup.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if x := c.Experiment; x != nil { // logs may hold larger ones
+		if err := api.CheckAmount("/experiment/min_gain", x.MinGain, 0); err != nil {
+			return nil, err
+		}
+	}
 	if n := len(c.Canonical()); n > eventlog.MaxBatch/2 {
 		return nil, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", n,
 			eventlog.MaxBatch/2)

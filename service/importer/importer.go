@@ -526,8 +526,8 @@ func (s *source) imported(f *found) (d *page.Imported, err error) {
 	}
 	for _, item := range f.items {
 		values, err := s.match("item", item.fields)
-		if err == nil && item.revenue != nil && !(*item.revenue >= 0 && !math.IsInf(*item.revenue, 0)) {
-			err = fmt.Errorf("the revenue is %v: must be finite and not negative", *item.revenue)
+		if err == nil && item.revenue != nil {
+			err = api.CheckAmount("revenue", *item.revenue, 0)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("item %q: %w", item.id, err)

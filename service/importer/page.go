@@ -563,9 +563,12 @@ func (p *pageRows) takes(c Columns, ids, taken []string) (choices []api.Choice, 
 			choice.Quantity = new(int(n))
 		}
 		if v, text := number(values, i); text != "" {
-			if !(v >= 0 && v <= api.MaxAmount) {
-				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not what units earned, from 0 to %v", c.Value, text,
-					api.MaxAmount))
+			err := api.CheckAmount("column "+c.Value, v, 0)
+			if math.IsNaN(v) {
+				err = fmt.Errorf("column %s: %.40q is not a number", c.Value, text)
+			}
+			if err != nil {
+				return nil, p.at(i, err)
 			}
 			choice.Value = &v
 		}

@@ -3,6 +3,7 @@ package abtest
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -22,9 +23,10 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 	case len(e.Variants) < 2 || len(e.Variants) > MaxVariants:
 		return api.Fieldf("/experiment/variants",
 			"has %d variants: must have from 2 to %d", len(e.Variants), MaxVariants)
+	case !(e.MinGain >= 0 && e.MinGain <= math.MaxFloat64):
+		return api.Fieldf("/experiment/min_gain", "%v: must not be negative", e.MinGain)
 	}
-	if err := cmp.Or(api.CheckAmount("/experiment/min_gain", e.MinGain, 0), checkSchedule(e), checkMetrics(e.Metrics, isLegal),
-		checkVariants(e.Variants, isLegal)); err != nil {
+	if err := cmp.Or(checkSchedule(e), checkMetrics(e.Metrics, isLegal), checkVariants(e.Variants, isLegal)); err != nil {
 		return err
 	}
 	e.Learn = cmp.Or(e.Learn, api.LearnOwn)
