@@ -52,7 +52,11 @@ func (m *Mean) Begin() Block {
 
 // Add adds an observation within bound of the centre.
 func (b *Block) Add(x, bound float64) {
-	b.Sums.Join(&Mean{1, precise.Of(x), precise.Square(x - b.Centre), bound, bound})
+	m := &b.Sums
+	m.N++
+	m.Sum.Add(x)
+	m.Squares.Join(precise.Square(x - b.Centre))
+	m.Widen(bound)
 }
 
 // Replace replaces an observation around a centre.
@@ -64,7 +68,12 @@ func (m *Mean) Replace(before, after, centre float64) {
 }
 
 // Widen takes the bound of an observation that was added with a smaller one.
-func (m *Mean) Widen(bound float64) { m.Bound = max(m.Bound, bound) }
+func (m *Mean) Widen(bound float64) {
+	if m.First == 0 {
+		m.First = bound
+	}
+	m.Bound = max(m.Bound, bound)
+}
 
 // Add adds the observations of a block.
 func (m *Mean) Add(b *Block) { m.Join(&b.Sums) }
@@ -166,9 +175,6 @@ const leastBound = 1e-150
 // width returns S_α(V_n)/n.
 func (m *Mean) width(alpha float64) float64 {
 	c, k := m.First, 0.0
-	if c == 0 {
-		c = m.Bound
-	}
 	if c == 0 {
 		return 0 // all observations were known in advance
 	}

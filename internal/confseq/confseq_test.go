@@ -292,3 +292,15 @@ func TestPlan(t *testing.T) {
 		t.Errorf("no gain is seen after %v observations", n)
 	}
 }
+
+// Observations bounded by 0 that get larger bounds later have the first of these bounds first.
+func TestWiden(t *testing.T) {
+	var b Block
+	b.Add(0, 0)
+	for _, bound := range []float64{1, 3, 2} {
+		b.Sums.Widen(bound)
+	}
+	if m := b.Sums; m.First != 1 || m.Bound != 3 || math.Abs(m.width(0.05)-stitched(0, 4, 0.05/12)) > 1e-12 {
+		t.Errorf("%+v with the width %v", m, m.width(0.05))
+	}
+}

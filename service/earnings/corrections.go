@@ -76,9 +76,9 @@ func (s *Series) corrected(c *eventlog.Corrected, w *Watch) {
 	after := c.Before + c.Value
 	peak := Peak[led]{Entry: c.Entry, Value: after}
 	if way := wayOf(c.Mode); way != Neither && c.Entry > s.since && w.drawsSets() {
-		peak.Of = led{w.contrast().factor(), s.correctLead(c, way, after, b.peaks, w)}
+		peak.Of = led{w.contrast().factor(), s.correctLead(c, way, after, w)}
 	}
-	b.peak(peak)
+	s.peak(b, c.Made, peak, w)
 	if c.Mode == offer.ByPolicy {
 		if c.Counts {
 			s.policy.rounds++
@@ -89,11 +89,12 @@ func (s *Series) corrected(c *eventlog.Corrected, w *Watch) {
 
 // correctLead updates the lead of a decision that has now earned x, in its cohort or in the bucket that absorbed the
 // cohort. It returns the centre of the lead, which only peaks and cohorts know: otherwise it is the present one.
-func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, known Peaks[led], w *Watch) (centre float64) {
+func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, w *Watch) (centre float64) {
 	number := c.Made / w.Cohort()
-	m := &s.buckets[s.from(number*w.Cohort())].lead
-	if at := known.find(c.Entry); at >= 0 {
-		centre = known[at].Of.centre
+	b := s.leading(c.Made, w)
+	m := &b.lead
+	if at := b.peaks.find(c.Entry); at >= 0 {
+		centre = b.peaks[at].Of.centre
 	} else {
 		centre = s.centre()
 	}

@@ -266,3 +266,99 @@ func TestMistypedGain(t *testing.T) {
 		}
 	}
 }
+
+// The gain over chance is bounded by what a basket earned late in its cohort, in the bucket that counts its cohort's
+// leads. Four baskets take corrections, also after buckets merge, and a fifth widens the bounds for good.
+func TestPeaksOfSeries(t *testing.T) {
+	watch := drawing
+	watch.Window = 160 * time.Second // cohorts of 10 s
+	const factor = 4                 // 1/min(P, Q)
+	play := func(corrected ...float64) *Series {
+		var e Earnings
+		e.Watch(watch, 1)
+		entry := uint64(1)
+		sell := func(at, earned float64) (sold uint64) {
+			entry++
+			o := sale(entry, offer.ByPolicy, 1, "c") // 4
+			o.Basket = eventlog.Basket{{Place: 1, Quantity: 1, Value: earned}}
+			e.Offered(entry, second(at), o.Offer, true)
+			e.Closed(atEnd(o, second(at)), o, 16)
+			return entry
+		}
+		sell(95, 4)
+		sell(100, 4)
+		entries := map[float64]uint64{}
+		for _, x := range []float64{12, 14, 10, 13, 11} {
+			entries[x] = sell(105, x)
+		}
+		for _, x := range corrected {
+			e.Corrected(&eventlog.Corrected{Correction: "r", Entry: entries[x], Made: second(105), Mode: offer.ByPolicy,
+				Shown: []string{"c"}, Choice: 1, Before: x, Value: 1 - x}, 16)
+		}
+		e.Advance(second(110), entry)
+		return &e.Series
+	}
+	for _, c := range []struct {
+		corrected []float64
+		want      float64
+	}{{nil, 14}, {[]float64{14}, 13}, {[]float64{14, 12, 13}, 11}, {[]float64{14, 10, 11, 12, 13}, 10}} {
+		s := play(c.corrected...)
+		if len(s.buckets) != 3 {
+			t.Fatalf("%d buckets, want 3", len(s.buckets))
+		}
+		for _, n := range []uint64{6, 7} {
+			first, last := s.at(second(100)), s.at(second(105))
+			if m := first.leads(); m.N != n || m.Bound != factor*c.want || last.most() != c.want {
+				t.Errorf("without %v, in %d buckets: %d leads of at most %v, and revenues of at most %v, want %d of %v, and %v",
+					c.corrected, len(s.buckets), m.N, m.Bound, last.most(), n, factor*c.want, c.want)
+			}
+			if m := last.leads(); n == 6 && m.Bound != 0 {
+				t.Errorf("a bucket without leads bounds them by %v", m.Bound)
+			}
+			s.age(1e6)
+		}
+		if len(s.buckets) != 1 {
+			t.Errorf("%d buckets after merging, want 1", len(s.buckets))
+		}
+	}
+}
+
+// Peaks hold the largest values, and a copy keeps its own.
+func TestPeaksByHand(t *testing.T) {
+	var l, before Peaks[int]
+	for k, value := range []float64{3, 1, 4, 2} {
+		if _, isFull := l.Add(Peak[int]{Entry: uint64(k), Value: value, Of: k}); isFull {
+			t.Errorf("full with %d peaks", k)
+		}
+	}
+	before = l
+	values := func(l Peaks[int]) (list []float64) {
+		for _, p := range l {
+			list = append(list, p.Value)
+		}
+		slices.Sort(list)
+		return list
+	}
+	if out, isFull := l.Add(Peak[int]{Entry: 9, Value: 2.5}); !isFull || out != (Peak[int]{Entry: 1, Value: 1, Of: 1}) {
+		t.Errorf("%+v went out, want the value 1", out)
+	}
+	small := Peak[int]{Entry: 10, Value: 2}
+	if out, isFull := l.Add(small); !isFull || out != small {
+		t.Errorf("%+v went out, want the new one", out)
+	}
+	expect.Equal(t, values(l), []float64{2, 2.5, 3, 4})
+	if !l.Correct(9, 1) || l.Correct(1, 7) {
+		t.Error("entry 9 is a peak, and entry 1 is none")
+	}
+	expect.Equal(t, values(l), []float64{1, 2, 3, 4})
+	expect.Equal(t, values(before), []float64{1, 2, 3, 4})
+	if before.find(9) >= 0 {
+		t.Error("a copy changed")
+	}
+	if n := testing.AllocsPerRun(10, func() { l.Add(Peak[int]{Entry: 11}) }); n > 0 {
+		t.Errorf("%v allocations for a small value", n)
+	}
+	if n := testing.AllocsPerRun(10, func() { c := l; c.Add(Peak[int]{Entry: 11, Value: 9}) }); n > 1 {
+		t.Errorf("%v allocations for a peak", n)
+	}
+}

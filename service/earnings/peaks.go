@@ -25,19 +25,26 @@ const maxPeaks = 4
 // Add adds a decision. If there are too many, it removes and returns the smallest peak, which no longer takes
 // corrections.
 func (l *Peaks[T]) Add(p Peak[T]) (out Peak[T], isFull bool) {
-	list := append(slices.Clone(*l), p)
-	if isFull = len(list) > maxPeaks; isFull {
-		at := 0
-		for i := range list {
-			if list[i].Value < list[at].Value {
-				at = i
-			}
-		}
-		out = list[at]
-		list = slices.Delete(list, at, at+1)
+	n := len(*l)
+	if n < maxPeaks {
+		list := make([]Peak[T], n+1)
+		copy(list, *l)
+		list[n] = p
+		*l = list
+		return out, false
 	}
-	*l = list
-	return out, isFull
+	at := 0
+	for i := range *l {
+		if (*l)[i].Value < (*l)[at].Value {
+			at = i
+		}
+	}
+	if out = (*l)[at]; p.Value <= out.Value {
+		return p, true
+	}
+	*l = slices.Clone(*l)
+	(*l)[at] = p
+	return out, true
 }
 
 // Correct sets a decision's earnings. It reports whether the decision is a peak.

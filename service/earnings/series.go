@@ -202,12 +202,27 @@ func (s *Series) closed(entry uint64, time int64, o *offer.Closed, w *Watch) {
 		peak.Of = led{w.contrast().factor(), counts.centre}
 	}
 	if peak.Value > bound {
-		b.peak(peak)
+		s.peak(b, time, peak, w)
 	}
 	if o.Mode == offer.ByPolicy {
 		s.policy.rounds++
 		s.policy.revenue.Add(peak.Value)
 	}
+}
+
+// peak notes a decision's earnings in its bucket b, and in the bucket that counts its lead: where its cohort began.
+func (s *Series) peak(b *bucket, time int64, p Peak[led], w *Watch) {
+	if lead := s.leading(time, w); p.Of.factor > 0 && lead != b {
+		lead.peak(p)
+		p.Of = led{}
+	}
+	b.peak(p)
+}
+
+// leading returns the bucket that counts the lead of a decision made at a time. It is the decision's bucket or an older
+// one.
+func (s *Series) leading(time int64, w *Watch) *bucket {
+	return &s.buckets[s.from(time/w.Cohort()*w.Cohort())]
 }
 
 // advance adds the cohorts of a length that are complete at a time.
@@ -217,8 +232,8 @@ func (s *Series) advance(now, length int64) {
 	}
 }
 
-// centre returns the policy's earnings per decision so far, but at most the largest revenue of a shown item: a value that
-// was mistyped, and is corrected later, must not move the centre of a cohort that begins in between.
+// centre returns the policy's earnings per decision so far, but at most the largest revenue of a shown item: beyond that,
+// a value that is still mistyped doesn't move the centre of a cohort that begins now.
 func (s *Series) centre() float64 {
 	if s.policy.rounds == 0 {
 		return 0

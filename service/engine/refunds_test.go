@@ -193,7 +193,7 @@ func TestMistypedTooLate(t *testing.T) {
 	c := &refunding{delay: 5, typed: 1e9, every: 700, late: 60}
 	e := c.serve(t, 2000)
 	v := fatal.Or(e.Experiments("home"))(t).Experiment.Verdict
-	if v.Result != api.Continue || !strings.Contains(v.Reason, "; the 1000000000 that the decision of log entry ") ||
+	if v.Result != api.Continue || !strings.Contains(v.Reason, "; all intervals are wide because the decision of log entry ") ||
 		!strings.Contains(v.Reason, "end this experiment and begin another one") {
 		t.Errorf("%+v", v)
 	}

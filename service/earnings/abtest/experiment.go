@@ -235,15 +235,15 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 
 // widen gives a cohort's sums the bound of a decision that earned more than the items on its page: its earnings.
 //
-// This happens when the cohort counts, with what the decision earned by then, and not when its outcome comes. Until then
-// the cohort's sums are in no report, and no other cohort depends on them: the confidence sequences see the decision as if
-// it had been reported with its final earnings. Its bound is the page's, which is known before, or else these earnings,
-// as for any basket (ADR 112). A value that was mistyped and corrected in time bounds nothing, so that later cohorts
-// cannot inherit it. What it could still do is admit a large addition after its correction, up to itself: see
-// [earnings.RecountOf].
+// This happens when the cohort counts, with the decision's earnings by then, and not when its outcome comes. Until then
+// no report depends on the cohort's sums, except for V_n by buckets, and neither does another cohort: the confidence
+// sequences see the decision as if it had been reported with its final earnings. Its bound is the page's, which is known
+// before, or else these earnings, as for any basket (ADR 112). A value that was mistyped and corrected in time bounds
+// nothing, so that later cohorts cannot inherit it.
 //
-// A peak that the list dropped widens the sums at once, and so does a correction that comes after the cohort counted:
-// the bound of a sequence that was looked at must not shrink.
+// The cohort widens at once for a peak that the list dropped, and for a correction that makes it exceed its bound again:
+// [earnings.RecountOf] admits the decision's first earnings. It also widens for a correction after the bucket moved,
+// because V_n still contains the earnings before: the report then names the decision.
 func (e *Experiment) widen(s *sample, p *earnings.Peak[place]) {
 	shares := e.phaseOf(p.Entry).shares
 	s.block.Widen(p.Of.class, p.Value, shares)
@@ -297,15 +297,17 @@ func (e *Experiment) Correct(c *eventlog.Corrected, length int64) {
 // recount changes the revenue of a decision in its cohort. Its sale stays one: only money is corrected.
 func (e *Experiment) recount(s *sample, class int, c *eventlog.Corrected, n earnings.Recount) {
 	n.In(&s.groups[class])
-	s.peaks.Correct(c.Entry, n.After)
 	shares := e.phaseOf(c.Entry).shares
 	if shares[class] == 0 {
 		return
 	}
+	at := place{class, s.partOf(c.Segment)}
 	s.block.Replace(class, n.Before, n.After, shares)
-	e.Results.Recluster(e.clusterOf(c.Unit, class), class, n.Before, n.After, s.block.Centre, shares)
-	if e.Design.Segments != "" {
-		e.recountSegment(s, class, c.Segment, n, shares)
+	e.recountSegment(s, at, n, shares)
+	isOpen := e.Results.Recluster(e.clusterOf(c.Unit, class), class, n.After-n.Before, shares)
+	isPeak := s.peaks.Correct(c.Entry, n.After)
+	if isPeak && !isOpen || !isPeak && n.After > n.Before {
+		e.widen(s, &earnings.Peak[place]{Entry: c.Entry, Value: max(n.Before, n.After), Of: at})
 	}
 }
 

@@ -145,9 +145,9 @@ func (e *Experiment) outlier(currency string) string {
 	if p.Value != e.Results.Mean.Bound || p.Value*float64(all.Purchases-1) <= outlierTimes*all.Revenue.Value() {
 		return ""
 	}
-	return fmt.Sprintf("; the %s that the decision of log entry %d earned widen all intervals. If the value is wrong, "+
-		"end this experiment and begin another one: the value already counts, and corrections cannot change that",
-		api.Amount(p.Value, currency), p.Entry)
+	return fmt.Sprintf("; all intervals are wide because the decision of log entry %d earned %s: if that value is wrong, "+
+		"end this experiment and begin another one, because the value already counts, and corrections cannot change that",
+		p.Entry, api.Amount(p.Value, currency))
 }
 
 // outlierTimes is how many times more than the average sale a decision earned that is named.

@@ -155,20 +155,26 @@ func (r *Results) Cluster(bucket, v int, x, centre float64, shares []float64) {
 	c.N++
 }
 
-// Recluster replaces the revenue of a decision that Cluster added.
-func (r *Results) Recluster(bucket, v int, before, after, centre float64, shares []float64) {
-	c := &Cluster{1, before, (before - centre) / shares[v]}
-	if bucket >= 0 && r.Clusters[bucket].N > 0 {
+// Recluster adds to the revenue of a decision that Cluster added. If its cluster has ended, the change forms a cluster
+// without decisions: V then exceeds the sum of squares by buckets, and remains a sum of squares. isOpen is false then.
+func (r *Results) Recluster(bucket, v int, by float64, shares []float64) (isOpen bool) {
+	c := &Cluster{}
+	if isOpen = bucket >= 0 && r.Clusters[bucket].N > 0; isOpen {
 		c = &r.Clusters[bucket]
 	}
 	e := &r.Variants[v]
-	e.Sum.change(c.N, c.N, &c.Sum, after-before)
-	e.Part.change(c.N, c.N, &c.Part, (after-before)/shares[v])
+	e.Sum.change(c.N, c.N, &c.Sum, by)
+	e.Part.change(c.N, c.N, &c.Part, by/shares[v])
+	return isOpen
 }
 
 // change adds to the sum s of a cluster, which grows from n to m decisions. It takes the squares of rounded sums in and
 // out, so that their rounding does not add up.
 func (q *Squares) change(n, m float64, s *float64, by float64) {
+	if by == 0 {
+		q.SN.Join(precise.Product(m-n, *s))
+		return
+	}
 	before := *s
 	*s += by
 	q.SS.Join(precise.Product(*s, *s))

@@ -155,7 +155,7 @@ func TestRecountSegment(t *testing.T) {
 			s.parts[k].groups[0].Revenue = precise.Of(10)
 		}
 		for value, by := range map[string]float64{"phone": 1, "other": 2} {
-			e.recountSegment(s, 0, value, earnings.Recount{Before: by}, e.shares)
+			e.recountSegment(s, place{0, s.partOf(value)}, earnings.Recount{Before: by}, e.shares)
 		}
 		for _, p := range s.parts {
 			if want := map[string]float64{"phone": 9, "": 8}[p.value]; p.groups[0].Revenue.Value() != want {

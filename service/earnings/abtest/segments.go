@@ -85,20 +85,22 @@ func (e *Experiment) addToSegment(s *segmentSums, o *offer.Closed, centre float6
 	e.contrasts(class, shares, func(v, side int, c earnings.Contrast) { c.Add(&s.leads[v], side, x, centre, bound) })
 }
 
-// recountSegment changes the revenue of a decision of a segment.
-func (e *Experiment) recountSegment(s *sample, class int, value string, n earnings.Recount, shares []float64) {
+// partOf returns 1 + the index of the segment that contains a value, or 0.
+func (s *sample) partOf(value string) int {
 	at := func(value string) int {
-		return slices.IndexFunc(s.parts, func(p segmentSums) bool { return p.value == value })
+		return 1 + slices.IndexFunc(s.parts, func(p segmentSums) bool { return p.value == value })
 	}
-	k := at(value)
-	if k < 0 {
-		k = at("")
-	}
+	return cmp.Or(at(value), at(""))
+}
+
+// recountSegment changes the revenue of a decision of a segment.
+func (e *Experiment) recountSegment(s *sample, at place, n earnings.Recount, shares []float64) {
+	k := at.part - 1
 	if k < 0 {
 		return
 	}
-	n.In(&s.parts[k].groups[class])
-	e.contrasts(class, shares, func(v, side int, c earnings.Contrast) {
+	n.In(&s.parts[k].groups[at.class])
+	e.contrasts(at.class, shares, func(v, side int, c earnings.Contrast) {
 		c.Replace(&s.parts[k].leads[v].Sums, side, n.Before, n.After, s.block.Centre)
 	})
 }

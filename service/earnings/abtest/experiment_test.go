@@ -1,0 +1,173 @@
+package abtest
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+)
+
+// counter is an experiment with two variants of equal shares, in which each page shows one item of price 1. All visits
+// are from shoppers with a phone.
+type counter struct {
+	*Experiment
+	t     *testing.T
+	entry uint64
+	now   int64
+	shown map[uint64]*offer.Closed // by entry
+}
+
+const cohortLength = int64(time.Second)
+
+func newCounter(t *testing.T) *counter {
+	e := New(1, 0, &api.Experiment{Name: "x", Control: "a", Segments: "device", Variants: []api.Variant{
+		{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, 1)
+	return &counter{Experiment: e, t: t, entry: 1, shown: map[uint64]*offer.Closed{}}
+}
+
+// sell serves a unit that buys for the given amount, or nothing for 0.
+func (c *counter) sell(unit uint64, earned float64) (entry uint64) {
+	c.entry++
+	o := &offer.Closed{Entry: c.entry, Time: c.now, Offer: &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
+		Estimates: offer.Estimates{Variant: c.Name(c.Class(unit)), Unit: unit}}}
+	if earned > 0 {
+		o.Choice, o.Basket = 1, eventlog.Basket{{Place: 1, Quantity: 1, Value: earned}}
+	}
+	_, first := c.Enter(c.entry, c.now, cohortLength, o.Offer)
+	c.Leave(c.entry, c.now, cohortLength, first, o, "phone")
+	c.shown[c.entry] = o
+	return c.entry
+}
+
+// correct changes a decision's earnings.
+func (c *counter) correct(entry uint64, before, after float64) {
+	o := c.shown[entry]
+	c.Correct(&eventlog.Corrected{Correction: "c", Entry: entry, Made: o.Time, Variant: o.Variant, Shown: []string{"i"},
+		Choice: 1, Before: before, Value: after - before, InTime: true, Bound: o.Bound(), Unit: o.Unit, Segment: "phone"},
+		cohortLength)
+}
+
+// advance lets all cohorts count.
+func (c *counter) advance() {
+	c.now += cohortLength
+	c.Advance(c.now, cohortLength)
+}
+
+// bounded checks the bound of all decisions, of the difference and of the difference in the segment.
+func (c *counter) bounded(want float64) {
+	c.t.Helper()
+	all, pair, part := c.Results.Mean.Bound, c.Results.Pairs[0].Bound, c.parts[0].leads[1].Bound
+	if all != want || pair != 2*want || part != 2*want {
+		c.t.Errorf("the bounds are %v, %v and %v, want %v, %v and %v", all, pair, part, want, 2*want, 2*want)
+	}
+}
+
+// A cohort takes corrections of the four decisions that earned most. The fifth widens the bounds for good.
+func TestPeaksOfCohort(t *testing.T) {
+	for name, c := range map[string]struct {
+		corrected []int // of the baskets 12, 14, 10, 13 and 11
+		want      float64
+	}{
+		"no correction":   {nil, 14},
+		"the largest":     {[]int{1}, 13},
+		"the largest two": {[]int{1, 3}, 12},
+		"all":             {[]int{0, 1, 2, 3, 4}, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newCounter(t)
+			baskets := []float64{12, 14, 10, 13, 11}
+			var entries []uint64
+			for k, x := range baskets {
+				entries = append(entries, e.sell(uint64(k), x))
+			}
+			for _, k := range c.corrected {
+				e.correct(entries[k], baskets[k], 1)
+			}
+			e.advance()
+			e.bounded(c.want)
+		})
+	}
+}
+
+// A decision that is no peak any more, and is corrected up again, counts within its bound.
+func TestCorrectedUpAgain(t *testing.T) {
+	c := newCounter(t)
+	first := c.sell(0, 1000)
+	c.correct(first, 1000, 1)
+	for unit := range uint64(4) {
+		c.sell(unit+1, 2)
+	}
+	c.correct(first, 1, 1000)
+	c.advance()
+	c.bounded(1000)
+}
+
+// A mistyped value that is corrected in time, after its bucket moved, leaves the estimates as they would have been. V
+// still allows for shoppers who come back, and the verdict names the decision.
+func TestCorrectedAfterMove(t *testing.T) {
+	play := func(typed float64) *counter {
+		c := newCounter(t)
+		visit := func(unit uint64) { c.sell(unit, float64(1+unit%7)) }
+		for range 20 {
+			for unit := range uint64(200) {
+				visit(unit)
+			}
+			c.advance()
+		}
+		var moves uint64 // a unit in one of the last buckets of variant a
+		for c.bucket(moves) < 4000 || c.Class(moves) != 0 {
+			moves++
+		}
+		for range 5 {
+			c.sell(moves, 0)
+		}
+		entry := c.sell(moves, typed)
+		design := *c.Design
+		design.Variants = []api.Variant{design.Variants[0], design.Variants[1]}
+		design.Variants[0].Share, design.Variants[1].Share = 0.1, 0.9
+		c.Divide(&design, c.entry+1, c.now)
+		c.entry++
+		if c.Class(moves) == 0 {
+			t.Fatal("the bucket has not moved")
+		}
+		if typed != 5 {
+			c.correct(entry, typed, 5)
+		}
+		c.advance()
+		return c
+	}
+	want, have := play(5), play(1e9)
+	m, _, _ := want.Results.lead(1, 0)
+	n, _, _ := have.Results.lead(1, 0)
+	alone := want.Results.Pairs[0].Squares.Value()
+	if v := m.Squares.Value(); !(v > 2*alone) || !(n.Squares.Value() >= v) {
+		t.Errorf("V is %v, want at least %v, and without buckets it is %v", n.Squares.Value(), v, alone)
+	}
+	if math.Abs(n.Average()-m.Average()) > 1e-9 || n.Bound != 2e9 {
+		t.Errorf("the difference is %v and the bound %v, want %v and 2e9", n.Average(), n.Bound, m.Average())
+	}
+	v := have.Report("", time.Second, cohortLength).Verdict
+	if v.Result != api.Continue || !strings.Contains(v.Reason, "; all intervals are wide because the decision of log entry 4007 "+
+		"earned 1000000000: if that value is wrong, ") {
+		t.Errorf("%+v", v)
+	}
+}
+
+// The verdict names a decision that earned more than 100 times the average of the others.
+func TestOutlier(t *testing.T) {
+	for earned, want := range map[float64]bool{99: false, 101: true} {
+		c := newCounter(t)
+		for unit := range uint64(200) {
+			c.sell(unit, 1)
+		}
+		c.sell(200, earned)
+		c.advance()
+		if reason := c.Report("", time.Second, cohortLength).Verdict.Reason; strings.Contains(reason, "log entry 202") != want {
+			t.Errorf("%v earned: %s", earned, reason)
+		}
+	}
+}
