@@ -13,8 +13,8 @@ import (
 type Answer struct {
 	Decision           string   `json:"decision_id"`
 	Assortment         []Shown  `json:"assortment" doc:"in display order"`
-	OutsideProbability *float64 `json:"outside_probability" doc:"p(0|S), that nothing is taken; null if the policy has no estimate"`
-	ExpectedRevenue    *float64 `json:"expected_revenue" doc:"R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate"`
+	OutsideProbability *float64 `json:"outside_probability" doc:"p(0|S), that nothing is taken; null if the policy has no estimate, and with a public key"`
+	ExpectedRevenue    *float64 `json:"expected_revenue" doc:"R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate, and with a public key"`
 	Propensity         *float64 `json:"propensity" doc:"π(S), the probability with which the set was chosen; null if it has no closed form"`
 	PolicyEntry        uint64   `json:"policy_entry" doc:"the last entry of the log that the policy had learned from"`
 	Variant            string   `json:"variant,omitzero" doc:"the variant of the experiment that the shopper is shown; holdout for a shopper who is held out"`
@@ -42,7 +42,7 @@ type Shown struct {
 	ID          string   `json:"id"`
 	Slot        string   `json:"slot,omitzero" doc:"the id of its slot"`
 	Position    int      `json:"position" minimum:"1"`
-	Probability *float64 `json:"choice_probability" doc:"p(i|S), that it is taken; null if the policy has no estimate"`
+	Probability *float64 `json:"choice_probability" doc:"p(i|S), that it is taken; null if the policy has no estimate, and with a public key"`
 
 	Payload jsontext.Value `json:"payload,omitzero" doc:"the payload that the catalogue stores, if the request asks for it"`
 }

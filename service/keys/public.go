@@ -9,7 +9,7 @@ import (
 
 // Everybody can read a public key, for example in a web page. With a public key a caller decides and reports outcomes,
 // but money comes from the catalogue and never from the caller. Filters read neither revenues nor what shoppers did, and
-// answers leave out the expected revenue.
+// answers leave out estimates, from which revenues would follow.
 
 // checkPublic returns why a key must not be public.
 func (k *Key) checkPublic() error {
@@ -22,7 +22,7 @@ func (k *Key) checkPublic() error {
 	return nil
 }
 
-// maxUnits is how many units of an item a public key may report: the policy learns from no more of a page.
+// maxUnits limits the units of an item that a public key may report. The policy learns from at most as many of a page.
 const maxUnits = 20
 
 // Check returns why a caller must not send a body with the key, or nil.
@@ -43,7 +43,8 @@ func (k *Key) Check(body any) error {
 			case c.Value != nil:
 				return errPublic(at+"value", "leave it out, and the item counts with its revenue")
 			case c.Quantity != nil && *c.Quantity > maxUnits:
-				return errPublic(at+"quantity", fmt.Sprintf("from 1 to %d is allowed", maxUnits))
+				return api.Fieldf(at+"quantity", "must be at most %d with a public key: report more from your server, with a "+
+					"key that is not public", maxUnits)
 			}
 		}
 	case *api.Correction, *api.Measurements:

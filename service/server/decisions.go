@@ -38,8 +38,11 @@ func (s *Server) decide(c *call) error {
 		c.w.Header()["Location"] = []string{api.DecisionPath(c.placement, o.Decision)}
 	}
 	reply := o.Reply()
-	if c.key.Public { // by its probability of a choice an item's revenue would follow
-		reply.ExpectedRevenue = nil
+	if c.key.Public { // revenues would follow from them
+		reply.ExpectedRevenue, reply.OutsideProbability = nil, nil
+		for k := range reply.Assortment {
+			reply.Assortment[k].Probability = nil
+		}
 	}
 	b, err := reply.AppendJSON(c.scratch().AvailableBuffer())
 	if err != nil {

@@ -365,12 +365,15 @@ func TestPublicKeys(t *testing.T) {
 		s.problem(422, "invalid", c.field, "POST", decisions, c.body)
 	}
 	answer := s.want(201, "POST", decisions, `{"decision_id":"own","filter":"brand == \"acme\""}`).body
-	expect.Contains(t, answer, `"expected_revenue":null`, "an answer to a public key")
+	// By the probabilities of an item of the request, which earns 1, and of one that earns as much, its revenue would follow.
+	const unestimated = `"choice_probability":null}],"outside_probability":null,"expected_revenue":null,`
+	expect.Contains(t, answer, unestimated, "an answer to a public key")
 	expect.Contains(t, s.want(200, "POST", decisions, `{"decision_id":"own","filter":"brand == \"acme\""}`).body,
-		`"expected_revenue":null`, "a repeated answer to a public key")
+		unestimated, "a repeated answer to a public key")
 	for _, at := range []string{"/v1/placements/home/decisions/own", "/v1/decisions/own"} {
 		s.problem(422, "invalid", "#/choices/0/value", "POST", at+"/outcome", `{"choices":[{"item":"s3","value":0}]}`)
-		s.problem(422, "invalid", "#/choices/0/quantity", "POST", at+"/outcome", `{"choices":[{"item":"s3","quantity":21}]}`)
+		many := s.want(422, "POST", at+"/outcome", `{"choices":[{"item":"s3","quantity":21}]}`).body
+		expect.Contains(t, many, "must be at most 20 with a public key", "21 units")
 	}
 	s.problem(403, "forbidden", "", "POST", visit+"/corrections", `{"id":"c1","item":"s3","value":0}`)
 	s.problem(403, "forbidden", "", "POST", decisions+"/own/metrics", `{"metrics":{"margin":1e100}}`)

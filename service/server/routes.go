@@ -106,7 +106,8 @@ func (s *Server) routes() (all []*route) {
 
 	on("POST "+placement+"/decisions", decide, s.decide, op("decide", "Decide which items to show. Repeating a "+
 		"request with the same decision_id returns the same answer, with the status 200. With a public key a request "+
-		"must not set revenues, its filter must not read revenue, seen or bought, and expected_revenue is null.").
+		"must not set revenues, its filter must not read revenue, seen or bought, and the answer leaves out "+
+		"estimates: choice_probability, outside_probability and expected_revenue are null.").
 		takes(api.Request{}, exampleRequest).gives(200, api.Answer{}).gives(201,
 		content{asJSON, api.Answer{}, exampleAnswer}).fails(409))
 	on("POST "+placement+"/try", read, s.try, op("tryRequest", "The answer that a request would get now, and why. "+
@@ -127,7 +128,7 @@ func (s *Server) routes() (all []*route) {
 				"Reporting the same again changes nothing. An outcome that comes after the decision has ended "+
 				"gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That "+
 				"works for as long as the placement remembers the decision, which depends on the placement's "+
-				"memory; later it is 404. With a public key choices must not set values.").
+				"memory; later it is 404. With a public key choices must not set values, nor quantities above 20.").
 			takes(api.Outcome{}, `{"choice":"sku1"}`).gives(200, api.LateOutcome{}).gives(204, nil).fails(409))
 		on("POST "+at.path+"/activate", at.report, s.activate, op("activate"+at.of, "Report that what a deferred "+
 			"decision offered was shown"+at.where+". From then on its outcome is waited for. Its outcome "+
@@ -155,7 +156,8 @@ func (s *Server) routes() (all []*route) {
 		takes(api.Rewards{}, `{"rewards":[{"item":"sku1","value":0.5}]}`).gives(204, nil).fails(409))
 	on("POST "+placement+"/decisions/{id}/metrics", report, s.measure, op("measure", "Report what an experiment "+
 		"compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. "+
-		"Other names are ignored, so a caller may always report them. 403 with a public key.").
+		"Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a "+
+		"public key.").
 		takes(api.Measurements{}, `{"metrics":{"margin":4.2,"seconds":1.3}}`).gives(204, nil).fails(409))
 	on("POST "+placement+"/decisions/{id}/corrections", report, s.correct, op("correct", "Correct what a decision "+
 		"has earned after its outcome was reported: add a value to what an item has earned, negative for a "+

@@ -30,11 +30,11 @@ export interface Answer {
   /** The last entry of the log that had changed the catalogue; left out if no candidate was from it. */
   catalogue_entry?: number | undefined;
   decision_id: string;
-  /** R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate. */
+  /** R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate, and with a public key. */
   expected_revenue: number | null;
   /** The number of unknown and unavailable candidates. */
   missing?: number | undefined;
-  /** P(0|S), that nothing is taken; null if the policy has no estimate. */
+  /** P(0|S), that nothing is taken; null if the policy has no estimate, and with a public key. */
   outside_probability: number | null;
   /** The last entry of the log that the policy had learned from. */
   policy_entry: number;
@@ -209,11 +209,11 @@ export interface Decision {
   decision_id: string;
   /** The revenue of what was taken, with its corrections. */
   earned: number;
-  /** R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate. */
+  /** R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate, and with a public key. */
   expected_revenue: number | null;
   /** The number of unknown and unavailable candidates. */
   missing?: number | undefined;
-  /** P(0|S), that nothing is taken; null if the policy has no estimate. */
+  /** P(0|S), that nothing is taken; null if the policy has no estimate, and with a public key. */
   outside_probability: number | null;
   placement: string;
   /** The last entry of the log that the policy had learned from. */
@@ -1383,7 +1383,7 @@ export interface ShopperStats {
 }
 
 export interface Shown {
-  /** P(i|S), that it is taken; null if the policy has no estimate. */
+  /** P(i|S), that it is taken; null if the policy has no estimate, and with a public key. */
   choice_probability: number | null;
   id: string;
   /** The payload that the catalogue stores, if the request asks for it. */
@@ -1662,7 +1662,7 @@ export interface Routes {
   clearAlarm: { takes: { path: { name: string }; query?: { "learn"?: string | number | boolean | undefined } | undefined }; answer: null };
   /** Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections. 403 with a public key. */
   correct: { takes: { path: { name: string; id: string }; body: Correction }; answer: null };
-  /** Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. With a public key a request must not set revenues, its filter must not read revenue, seen or bought, and expected_revenue is null. */
+  /** Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. With a public key a request must not set revenues, its filter must not read revenue, seen or bought, and the answer leaves out estimates: choice_probability, outside_probability and expected_revenue are null. */
   decide: { takes: { path: { name: string }; body: DecideRequest }; answer: Answer };
   /** Delete an item from the placement's catalogue. */
   deleteItem: { takes: { path: { name: string; item: string } }; answer: null };
@@ -1710,13 +1710,13 @@ export interface Routes {
   listPolicies: { takes: {}; answer: PolicyList };
   /** The versions of a placement to roll back to, the oldest first. */
   listVersions: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: VersionList };
-  /** Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them. 403 with a public key. */
+  /** Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a public key. */
   measure: { takes: { path: { name: string; id: string }; body: Measurements }; answer: null };
   /** What the learner has learned, as it saves itself, with the configuration of a learner that reads it. */
   model: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: LearnerState };
-  /** Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values. */
+  /** Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20. */
   outcome: { takes: { path: { name: string; id: string }; body: Outcome }; answer: LateOutcome | null };
-  /** Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values. */
+  /** Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20. */
   outcomeByID: { takes: { path: { id: string }; body: Outcome }; answer: LateOutcome | null };
   /** A page of the placements that the key is for, those in trouble first and then by name: how they are, what they earn and did over time. */
   overview: { takes: { query?: { "contains"?: string | number | boolean | undefined; "name"?: string | number | boolean | undefined; "from"?: string | number | boolean | undefined; "limit"?: string | number | boolean | undefined; "seconds"?: string | number | boolean | undefined; "points"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Overview };

@@ -51,11 +51,11 @@ class Answer(TypedDict):
     """The last entry of the log that had changed the catalogue; left out if no candidate was from it."""
     decision_id: str
     expected_revenue: float | None
-    """R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate."""
+    """R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate, and with a public key."""
     missing: NotRequired[int]
     """The number of unknown and unavailable candidates."""
     outside_probability: float | None
-    """P(0|S), that nothing is taken; null if the policy has no estimate."""
+    """P(0|S), that nothing is taken; null if the policy has no estimate, and with a public key."""
     policy_entry: int
     """The last entry of the log that the policy had learned from."""
     propensity: float | None
@@ -230,11 +230,11 @@ class Decision(TypedDict):
     earned: float
     """The revenue of what was taken, with its corrections."""
     expected_revenue: float | None
-    """R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate."""
+    """R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate, and with a public key."""
     missing: NotRequired[int]
     """The number of unknown and unavailable candidates."""
     outside_probability: float | None
-    """P(0|S), that nothing is taken; null if the policy has no estimate."""
+    """P(0|S), that nothing is taken; null if the policy has no estimate, and with a public key."""
     placement: str
     policy_entry: int
     """The last entry of the log that the policy had learned from."""
@@ -1392,7 +1392,7 @@ class ShopperStats(TypedDict):
 
 class Shown(TypedDict):
     choice_probability: float | None
-    """P(i|S), that it is taken; null if the policy has no estimate."""
+    """P(i|S), that it is taken; null if the policy has no estimate, and with a public key."""
     id: str
     payload: NotRequired[Any]
     """The payload that the catalogue stores, if the request asks for it."""
@@ -1697,7 +1697,7 @@ class Routes:
         self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/corrections", {}, {}, body)
 
     def decide(self, name: str, /, **body: Unpack[DecideRequest]) -> Answer:
-        """Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. With a public key a request must not set revenues, its filter must not read revenue, seen or bought, and expected_revenue is null."""
+        """Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. With a public key a request must not set revenues, its filter must not read revenue, seen or bought, and the answer leaves out estimates: choice_probability, outside_probability and expected_revenue are null."""
         answer: Answer = self._call("POST", f"/v1/placements/{_part(name)}/decisions", {}, {}, body)
         return answer
 
@@ -1812,7 +1812,7 @@ class Routes:
         return answer
 
     def measure(self, name: str, id: str, /, **body: Unpack[Measurements]) -> None:
-        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them. 403 with a public key."""
+        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a public key."""
         self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/metrics", {}, {}, body)
 
     def model(self, name: str, /, *, entry: Parameter = None) -> LearnerState:
@@ -1821,12 +1821,12 @@ class Routes:
         return answer
 
     def outcome(self, name: str, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values."""
+        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20."""
         answer: LateOutcome | None = self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
     def outcome_by_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values."""
+        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20."""
         answer: LateOutcome | None = self._call("POST", f"/v1/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
@@ -2017,7 +2017,7 @@ class AsyncRoutes:
         await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/corrections", {}, {}, body)
 
     async def decide(self, name: str, /, **body: Unpack[DecideRequest]) -> Answer:
-        """Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. With a public key a request must not set revenues, its filter must not read revenue, seen or bought, and expected_revenue is null."""
+        """Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. With a public key a request must not set revenues, its filter must not read revenue, seen or bought, and the answer leaves out estimates: choice_probability, outside_probability and expected_revenue are null."""
         answer: Answer = await self._call("POST", f"/v1/placements/{_part(name)}/decisions", {}, {}, body)
         return answer
 
@@ -2132,7 +2132,7 @@ class AsyncRoutes:
         return answer
 
     async def measure(self, name: str, id: str, /, **body: Unpack[Measurements]) -> None:
-        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them. 403 with a public key."""
+        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a public key."""
         await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/metrics", {}, {}, body)
 
     async def model(self, name: str, /, *, entry: Parameter = None) -> LearnerState:
@@ -2141,12 +2141,12 @@ class AsyncRoutes:
         return answer
 
     async def outcome(self, name: str, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values."""
+        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20."""
         answer: LateOutcome | None = await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
     async def outcome_by_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values."""
+        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20."""
         answer: LateOutcome | None = await self._call("POST", f"/v1/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
