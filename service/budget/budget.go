@@ -2,9 +2,11 @@
 // are short-lived.
 //
 // Placements hold at most three quarters of it. Requests share the rest, and always get at least a quarter, so that a
-// service with too large placements still answers. A quarter of the requests' part is for their bodies ([Body]) and the
-// rest for processing them ([Work]). A request takes Body first, as its body arrives, and Work second. It waits for memory
-// only for a while and then gives back all it holds, so requests cannot deadlock. If there are several API keys, one key's requests take at most three quarters of either.
+// service with too large placements still answers. A quarter of the requests' part is for their bodies and the rest for
+// processing them ([Work]). Half of the memory for bodies is for their first [BodyStart] bytes ([Start]) and half for the
+// rest of longer ones ([Body]), so that bodies that arrive slowly keep no short ones out. A request takes Start and Body
+// first, as its body arrives, and Work last. It waits for memory only for a while and then gives back all it holds, so
+// requests cannot deadlock. If there are several API keys, one key's requests take at most three quarters of each part.
 package budget
 
 import (
@@ -22,7 +24,7 @@ type Budget struct {
 	mu    sync.Mutex
 	size  int64
 	held  int64 // by placements
-	pools [2]pool
+	pools [3]pool
 }
 
 // pool is the memory that requests take for one purpose.
@@ -51,9 +53,13 @@ type Purpose int
 
 // The purposes.
 const (
-	Body Purpose = iota // the request as it was received
-	Work                // its values, its rows and its entry in the log
+	Start Purpose = iota // the first BodyStart bytes of the request as it was received
+	Body                 // the rest of them
+	Work                 // its values, its rows and its entry in the log
 )
+
+// BodyStart is how many bytes of a body are taken from the memory for the starts of bodies.
+const BodyStart = 4 << 10
 
 // ErrNever is returned for a request that would not fit even if it were its key's only one.
 var ErrNever = errors.New("larger than the memory for requests")
@@ -79,7 +85,11 @@ func New(size int64) *Budget {
 	if size < 1 {
 		panic(fmt.Sprintf("budget: New(%d) needs at least one byte", size))
 	}
-	return &Budget{size: size, pools: [2]pool{{byKey: map[string]int64{}}, {byKey: map[string]int64{}}}}
+	b := &Budget{size: size}
+	for p := range b.pools {
+		b.pools[p].byKey = map[string]int64{}
+	}
+	return b
 }
 
 // Placements returns how many bytes placements may hold.
@@ -107,15 +117,19 @@ func (b *Budget) Charge(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held += bytes
-	b.grant(Body)
-	b.grant(Work)
+	for p := range b.pools {
+		b.grant(Purpose(p))
+	}
 }
 
 // limit returns how many bytes requests may take for a purpose.
 func (b *Budget) limit(p Purpose) int64 {
 	requests := max(b.size-b.held, b.size/4)
-	if p == Body {
-		return requests / 4
+	switch p {
+	case Start:
+		return requests / 8
+	case Body:
+		return requests/4 - requests/8
 	}
 	return requests - requests/4
 }
@@ -207,7 +221,7 @@ type Account struct {
 	budget   *Budget
 	share    share
 	patience time.Duration
-	held     [2]int64
+	held     [3]int64
 }
 
 // Account returns the account of a key's new request, which waits for memory no longer than patience. All requests of
@@ -233,7 +247,26 @@ func (a *Account) Take(ctx context.Context, p Purpose, bytes int64) error {
 // took.
 func (a *Account) Reserve(ctx context.Context, bytes int64) error {
 	a.Keep(Work, 0)
-	return a.Take(ctx, Work, bytes+a.held[Body])
+	return a.Take(ctx, Work, bytes+a.held[Start]+a.held[Body])
+}
+
+// GrowBody takes memory until the request holds the given bytes for its body.
+func (a *Account) GrowBody(ctx context.Context, bytes int64) error {
+	if more := min(bytes, BodyStart) - a.held[Start]; more > 0 {
+		if err := a.Take(ctx, Start, more); err != nil {
+			return err
+		}
+	}
+	if more := bytes - a.held[Start] - a.held[Body]; more > 0 {
+		return a.Take(ctx, Body, more)
+	}
+	return nil
+}
+
+// KeepBody gives back the memory held for the body, except the given bytes.
+func (a *Account) KeepBody(bytes int64) {
+	a.Keep(Start, bytes)
+	a.Keep(Body, bytes-a.held[Start])
 }
 
 // Keep gives back the memory held for a purpose, except the given bytes.

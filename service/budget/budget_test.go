@@ -36,17 +36,19 @@ func TestPlacementsHoldThreeQuarters(t *testing.T) {
 // Requests get the memory that placements leave, and at least a quarter of the whole.
 func TestRequestsPart(t *testing.T) {
 	b := budget.New(1600)
-	for _, c := range []struct{ held, body, work int64 }{{0, 400, 1200}, {800, 200, 600}, {1200, 100, 300},
-		{5000, 100, 300}} {
+	for _, c := range []struct{ held, start, body, work int64 }{{0, 200, 200, 1200}, {800, 100, 100, 600},
+		{1200, 50, 50, 300}, {5000, 50, 50, 300}} {
 		b.Charge(c.held)
-		for p, maximum := range map[budget.Purpose]int64{budget.Body: c.body, budget.Work: c.work} {
+		for p, maximum := range []int64{budget.Start: c.start, budget.Body: c.body, budget.Work: c.work} {
+			p := budget.Purpose(p)
 			expect.Error(t, b.Take(t.Context(), p, maximum+1, patience), budget.ErrNever, c.held, p, maximum+1)
 			expect.Error(t, b.Take(t.Context(), p, maximum, patience), nil, c.held, "held, purpose", p, maximum,
 				"bytes")
 		}
-		if u := b.Usage(); u.Requests != c.body+c.work {
+		if u := b.Usage(); u.Requests != c.start+c.body+c.work {
 			t.Errorf("%d held: %+v", c.held, u)
 		}
+		b.Give(budget.Start, c.start)
 		b.Give(budget.Body, c.body)
 		b.Give(budget.Work, c.work)
 		b.Charge(-c.held)
@@ -167,7 +169,7 @@ func TestNeverMoreThanThePart(t *testing.T) {
 		all.Go(func() {
 			rng := rand.New(rand.NewPCG(i, 1))
 			for range 200 {
-				body, work := 1+rng.Int64N(250), 1+rng.Int64N(750)
+				body, work := 1+rng.Int64N(125), 1+rng.Int64N(750)
 				expect.Error(t, b.Take(t.Context(), budget.Body, body, patience), nil)
 				expect.Error(t, b.Take(t.Context(), budget.Work, work, patience), nil)
 				if u := b.Usage(); u.Requests > u.Size {
@@ -188,19 +190,44 @@ func TestNeverMoreThanThePart(t *testing.T) {
 // The work on a request includes its body.
 func TestReserve(t *testing.T) {
 	a := budget.New(1600).Account("", 4, patience)
-	fatal.If(t, a.Take(t.Context(), budget.Body, 100))
+	fatal.If(t, a.GrowBody(t.Context(), 100))
 	for _, bytes := range []int64{700, 50} {
 		fatal.If(t, a.Reserve(t.Context(), bytes))
 		expect.Equal(t, a.Held(budget.Work), bytes+100)
 	}
 }
 
+// However much of them has come, long bodies leave the memory for short ones free.
+func TestLongBodiesLeaveRoomForShortOnes(t *testing.T) {
+	const long = 1 << 20
+	b := budget.New(32 << 20) // 3 MiB for the starts of one key's bodies, and as much for the rest of them
+	for range 3 {
+		a := b.Account("web", 3, 0)
+		fatal.If(t, a.GrowBody(t.Context(), 5000))
+		fatal.If(t, a.GrowBody(t.Context(), long))
+		expect.Equal(t, a.Held(budget.Start)+a.Held(budget.Body), long, "bytes")
+	}
+	more := b.Account("web", 3, 0)
+	expect.Error(t, more.GrowBody(t.Context(), long), budget.ErrBusy, "a fourth long body")
+	more.KeepBody(0)
+	for range 3<<20/budget.BodyStart - 3 {
+		short := b.Account("web", 3, 0)
+		fatal.If(t, short.GrowBody(t.Context(), budget.BodyStart))
+	}
+	one := b.Account("shop", 3, 0)
+	fatal.If(t, one.GrowBody(t.Context(), 5000))
+	one.KeepBody(4500)
+	expect.Equal(t, one.Held(budget.Start)+one.Held(budget.Body), 4500, "bytes kept of a body")
+	one.KeepBody(0)
+	expect.Equal(t, one.Held(budget.Start)+one.Held(budget.Body), 0, "bytes in the end")
+}
+
 // One key of several never takes the last quarter, and requests of others do not wait behind its requests.
 func TestKeysShare(t *testing.T) {
-	for _, p := range []budget.Purpose{budget.Body, budget.Work} {
+	for _, p := range []budget.Purpose{budget.Start, budget.Body, budget.Work} {
 		synctest.Test(t, func(t *testing.T) {
 			b := budget.New(1600)
-			limit := []int64{400, 1200}[p]
+			limit := []int64{200, 200, 1200}[p]
 			take := func(key string, bytes int64) (*budget.Account, *error) {
 				a, err := b.Account(key, 3, time.Minute), errors.New("it waits")
 				go func() { err = a.Take(t.Context(), p, bytes) }()

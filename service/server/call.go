@@ -98,7 +98,7 @@ func (c *call) scratch() *bytes.Buffer {
 }
 
 func (c *call) release() {
-	c.memory.Keep(budget.Body, 0)
+	c.memory.KeepBody(0)
 	c.memory.Keep(budget.Work, 0)
 	keep(c.buffer)
 }
@@ -144,19 +144,19 @@ func (c *call) body() ([]byte, error) {
 			return nil, err
 		}
 	}
-	c.memory.Keep(budget.Body, int64(b.Len()))
+	c.memory.KeepBody(int64(b.Len()))
 	return b.Bytes(), nil
 }
 
-// firstPart is how many bytes of a body are reserved before any has come.
-const firstPart = 4 << 10
+// nextPart is how many bytes of a body are reserved once those before them have come. Before any, it is budget.BodyStart.
+const nextPart = 64 << 10
 
 // receive reads up to size bytes of the body. It reserves memory as they come, and the call holds no place meanwhile: a
 // body that is only announced keeps no other request out.
 func (c *call) receive(b *bytes.Buffer, size int64) error {
 	in := io.LimitedReader{R: c.Request.Body}
-	for part := min(size, firstPart); ; part = min(2*part, size) {
-		if err := c.memory.Take(c.ctx, budget.Body, part-c.memory.Held(budget.Body)); err != nil {
+	for part := min(size, budget.BodyStart); ; part = min(part+nextPart, size) {
+		if err := c.memory.GrowBody(c.ctx, part); err != nil {
 			return err
 		}
 		in.N = part - int64(b.Len())

@@ -120,9 +120,9 @@ func TestRequestsWaitForMemory(t *testing.T) {
 		s.want(http.StatusCreated, "PUT", "/v1/placements/home",
 			`{"max_size":1,"max_request_items":16384,"features":[{"name":"sku","kind":"category","columns":4096}],"policy":{"name":"uniform"},"memory_bytes":1000000}`)
 		free := b.Usage().Size - b.Usage().Placements
-		work, body := free-free/4, free/4
+		work, start := free-free/4, free/8
 		const path = "/v1/placements/home/decisions"
-		for what, taken := range map[budget.Purpose]int64{budget.Work: work, budget.Body: body} {
+		for what, taken := range map[budget.Purpose]int64{budget.Work: work, budget.Start: start} {
 			other := b.Account("", 4, time.Hour)
 			fatal.If(t, other.Take(t.Context(), what, taken))
 			s.problem(http.StatusServiceUnavailable, "busy", "", "POST", path, rows(2))
@@ -181,6 +181,52 @@ func TestKeysShareMemory(t *testing.T) {
 			time.Sleep(2 * time.Second)
 		}
 		_ = end.Close()
+		slow.Wait()
+		expect.Equal(t, b.Usage().Requests, 0, "bytes are taken in the end")
+		s.engine.Close()
+		s.feed.Close()
+	})
+}
+
+// Long bodies that stop after their half keep short requests of their key out as little as those of others, and hold
+// memory only for the part that came.
+func TestHalfSentBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, webKey := keys.New("web", keys.ScopeDecide)
+		shop, shopKey := keys.New("shop", keys.Scopes...)
+		file := filepath.Join(t.TempDir(), "keys.toml")
+		write(t, file, webKey.Table()+shopKey.Table())
+		b := budget.New(400 << 20)
+		s := started(t, func(so *server.Options, eo *engine.Options) {
+			so.Budget, eo.Budget = b, b
+			so.Keys = fatal.Or(keys.Open(file, so.Clock, so.Logger))(t)
+		})
+		s.token = shop
+		s.want(http.StatusCreated, "PUT", "/v1/placements/home", home)
+		s.token = web
+		const half = 2<<20 + 1
+		var slow sync.WaitGroup
+		var ends []*io.PipeWriter
+		for i := range 40 {
+			body, end := io.Pipe()
+			ends = append(ends, end)
+			slow.Go(func() {
+				r := httptest.NewRequest("POST", "http://localhost/v1/placements/home/decisions", body)
+				r.Header.Set("Authorization", "Bearer "+web)
+				r.ContentLength = 4 << 20
+				s.ServeHTTP(httptest.NewRecorder(), r)
+				body.Close()
+			})
+			go end.Write(make([]byte, half))
+			synctest.Wait()
+			if held := b.Usage().Requests; i == 0 && held > half+64<<10 {
+				t.Errorf("a body of which %d bytes have come holds %d", half, held)
+			}
+			s.want(http.StatusCreated, "POST", "/v1/placements/home/decisions", "{"+items+strings.Repeat(" ", 3000)+"}")
+		}
+		for _, end := range ends {
+			_ = end.Close()
+		}
 		slow.Wait()
 		expect.Equal(t, b.Usage().Requests, 0, "bytes are taken in the end")
 		s.engine.Close()
@@ -253,7 +299,7 @@ func TestUnsentBodies(t *testing.T) {
 			synctest.Wait()
 			s.want(http.StatusCreated, "POST", "/v1/placements/home/decisions", "{"+items+strings.Repeat(" ", 16_000)+"}")
 		}
-		_ = end.Close()
+		_ = end.CloseWithError(io.ErrUnexpectedEOF) // no decoder of this bubble may return to the pool
 		slow.Wait()
 		expect.Equal(t, b.Usage().Requests, 0, "bytes are taken in the end")
 		s.want(http.StatusCreated, "POST", "/v1/placements/home/decisions", "{"+items+"}")
