@@ -54,7 +54,7 @@ func newMetrics(o Options, inProgress func() int, problems func() []alert.Proble
 	build.Set(1)
 	m.registry.MustRegister(m.latency, m.requests, m.refusals, m.refused, build,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_in_progress",
-			Help: "Requests in progress, without probes, pages and streams."},
+			Help: "Requests in progress, without probes, pages, streams, and requests whose bodies are on their way."},
 			func() float64 { return float64(inProgress()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_limit", Help: "Requests that may be " +
 			"in progress, [limits] concurrent."},
