@@ -24,6 +24,13 @@ func (e *Engine) Explain(ctx context.Context, placement, id string, now int64) (
 	if f == nil {
 		return nil, e.missing(placement, id)
 	}
+	if take, ok := ctx.Value(turnKey{}).(func() (func(), error)); ok {
+		leave, err := take()
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
 	view, err := e.View(placement)
 	if err != nil {
 		return nil, err

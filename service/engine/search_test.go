@@ -64,6 +64,14 @@ func TestSearch(t *testing.T) {
 	for _, missing := range []string{"ever", "late"} { // parts of other ids
 		expect.Fails(e.Decision(search, "home", missing))(t, engine.ErrNotFound, missing)
 	}
+	turns := 0
+	in := engine.WithTurn(search, func() (func(), error) { turns++; return func() { turns += 10 }, nil })
+	expect.Fails(e.Explain(in, "home", "ever", 3))(t, engine.ErrNotFound, "in turn")
+	expect.Equal(t, turns, 0, "turns before the search has found the decision")
+	fatal.Or(e.Explain(in, "home", "chosen", 3))(t)
+	expect.Equal(t, turns, 11, "one turn taken, and left")
+	none := engine.WithTurn(search, func() (func(), error) { return nil, context.DeadlineExceeded })
+	expect.Fails(e.Explain(none, "home", "chosen", 3))(t, context.DeadlineExceeded, "without a turn")
 	_, err := e.Decision(search, "nowhere", "chosen")
 	is(t, "of no placement", err, engine.ErrNotFound)
 }

@@ -31,6 +31,7 @@ type Feed struct {
 type Subscription struct {
 	placement  string   // "" is every one
 	placements []string // of the listener's key; nil is all
+	ended      func()
 	messages   chan Message
 	live       bool // whether it receives events; before that it reads the log
 }
@@ -81,18 +82,20 @@ func (f *Feed) drop(s *Subscription) {
 		delete(f.to, s)
 		f.listening.Add(-1)
 		close(s.messages)
+		s.ended()
 	}
 }
 
 // Subscribe adds a listener to the events of a placement, "" for every one, as far as its key covers them. In a closed
-// feed the subscription has ended.
-func (f *Feed) Subscribe(placement string, covered []string) *Subscription {
+// feed the subscription has ended. Ended is called when the subscription ends, and must not block.
+func (f *Feed) Subscribe(placement string, covered []string, ended func()) *Subscription {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.to == nil {
 		f.to = map[*Subscription]struct{}{}
 	}
-	s := &Subscription{placement: placement, placements: covered, messages: make(chan Message, Backlog)}
+	s := &Subscription{placement: placement, placements: covered, ended: ended,
+		messages: make(chan Message, Backlog)}
 	f.to[s] = struct{}{}
 	f.listening.Add(1)
 	if f.closed {

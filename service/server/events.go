@@ -29,17 +29,18 @@ const (
 // event that it saw first gets the later ones from the log.
 func (s *Server) listen(c *call) error {
 	key := c.key.Name
-	if err := s.admit(c, s.accounts.of(key)); err != nil {
+	if err := s.admit(c, s.accounts.of(key), false); err != nil { // it takes a place among the listeners only
 		return err
 	}
-	c.leave() // a stream holds a place among the listeners only
 	if _, err := s.listeners.Take(key, s.limits.Subscribers, s.share(s.limits.KeySubscribers,
 		s.limits.Subscribers)); err != nil {
 		return err
 	}
 	defer s.listeners.Leave(key)
 	placement := c.URL.Query().Get("placement")
-	sub := s.feed.Subscribe(placement, c.key.Placements)
+	ctx, end := context.WithCancel(c.ctx)
+	defer end()
+	sub := s.feed.Subscribe(placement, c.key.Placements, end)
 	defer s.feed.Leave(sub)
 	after, resumes, err := s.lastEvent(c, placement)
 	if err != nil {
@@ -51,7 +52,7 @@ func (s *Server) listen(c *call) error {
 		c.w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	l := &listener{Server: s, c: c, sub: sub, covered: c.key.Placements,
+	l := &listener{Server: s, c: c, ctx: ctx, sub: sub, covered: c.key.Placements,
 		control: http.NewResponseController(&c.w), sent: after}
 	greeting := ": from now on"
 	if resumes {
@@ -115,6 +116,7 @@ func (s *Server) lastEvent(c *call, placement string) (after uint64, resumes boo
 type listener struct {
 	*Server
 	c       *call
+	ctx     context.Context // until the subscription ends
 	sub     *feed.Subscription
 	covered []string // by the key at first
 	control *http.ResponseController
@@ -169,8 +171,9 @@ func (l *listener) catchUp() bool {
 }
 
 // read sends the log's entries up to its end. It reads a few at each turn of its key, and sends them after the turn.
+// Once events arrive live, it no longer waits for turns: the entries left are few, and meanwhile the events queue up.
 func (l *listener) read() bool {
-	next, stop := iter.Pull2(l.engine.Events(l.c.ctx, l.sent+1))
+	next, stop := iter.Pull2(l.engine.Events(l.ctx, l.sent+1))
 	defer stop()
 	for more, ok := true, true; more; {
 		var old []byte
@@ -188,13 +191,27 @@ func (l *listener) read() bool {
 	return true
 }
 
+// turn waits for the key's turn, and says meanwhile that the stream is still there. It fails once the subscription ends.
+func (l *listener) turn() (leave func(), err error) {
+	for {
+		ctx, cancel := context.WithTimeout(l.ctx, l.heartbeat)
+		leave, err = l.turns.Take(ctx, l.c.key.Name)
+		cancel()
+		if err == nil || l.ctx.Err() != nil || !l.beat() {
+			return leave, err
+		}
+	}
+}
+
 // readSome returns the next events in one turn. If ok is false, the listener must leave after them.
 func (l *listener) readSome(next func() (engine.Entry, error, bool)) (old []byte, more, ok bool) {
-	leave, err := l.turns.Take(l.c.ctx, l.c.key.Name)
-	if err != nil {
-		return nil, false, false
+	if !l.sub.IsLive() {
+		leave, err := l.turn()
+		if err != nil {
+			return nil, false, false
+		}
+		defer leave()
 	}
-	defer leave()
 	for range oldEntries {
 		e, err, more := next()
 		if !more {

@@ -351,15 +351,23 @@ func TestMostListeners(t *testing.T) {
 
 // Listeners count for the rate of their key, and hold no place among its requests.
 func TestListenersKeepToTheRate(t *testing.T) {
-	s := started(t, func(o *server.Options, _ *engine.Options) {
-		o.Limits.Rate, o.Limits.Burst, o.Limits.Concurrent = 1e-9, 3, 1
+	store := &gatedStore{waiting: make(chan struct{})}
+	s := started(t, func(o *server.Options, e *engine.Options) {
+		e.Store, o.Log = store, nil
+		o.Limits.Rate, o.Limits.Burst, o.Limits.Concurrent = 1e-9, 4, 1
 	})
+	fatal.Or(s.engine.Put(t.Context(), "home", []byte(home), 0))(t)
 	address, _ := s.run(server.Listen{})
+	store.gate = make(chan struct{})
+	answered := decideLate(t, "http://"+address+"/v1/placements/home/decisions") // takes the only place
+	<-store.waiting
 	for _, want := range []int{200, 200, 200, 429} {
 		r := fatal.Or(client(nil).Get("http://" + address + "/v1/events"))(t)
 		defer r.Body.Close()
 		expect.Equal(t, r.StatusCode, want, "the status")
 	}
+	close(store.gate)
+	expect.Equal(t, <-answered, 201, "the status of the request in progress")
 }
 
 // Old events are read in turn with long answers of the key, a few at a time.
@@ -402,4 +410,110 @@ func TestLongAnswersTakeTurns(t *testing.T) {
 			t.Errorf("%d of %d events", n, entries)
 		}
 	}
+}
+
+// streamed is a stream that a test watches.
+type streamed struct {
+	*httptest.ResponseRecorder
+	begins func() // called before the first write
+	wrote  chan string
+}
+
+func (w *streamed) Write(b []byte) (int, error) {
+	if w.begins != nil {
+		w.begins()
+		w.begins = nil
+	}
+	w.wrote <- string(b)
+	return len(b), nil
+}
+
+// resumeInTurn begins a stream after an entry while another long answer is computed, until leave. It returns what the
+// stream writes after its greeting. The channel is closed when the stream ends.
+func (s *service) resumeInTurn(ctx context.Context, after int) (stream <-chan string, leave func()) {
+	w := &streamed{httptest.NewRecorder(), func() { leave = fatal.Or(s.Turn(ctx, ""))(s) }, make(chan string)}
+	r := httptest.NewRequestWithContext(ctx, "GET", "http://localhost/v1/events", nil)
+	r.Header.Set("Last-Event-ID", fmt.Sprint(after))
+	go func() {
+		defer close(w.wrote)
+		s.ServeHTTP(w, r)
+	}()
+	expect.Contains(s, <-w.wrote, fmt.Sprint(": after entry ", after), "the greeting")
+	return w.wrote, leave
+}
+
+// A listener that is far behind waits for turns, reads a few events in each, and says meanwhile that it is there. It does
+// not wait for turns while events queue up, nor once the feed ends.
+func TestResumedListenersWaitForTurns(t *testing.T) {
+	s := started(t, nil)
+	s.SetHeartbeat(10 * time.Millisecond)
+	var features strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&features, `{"name":"x%d%s","kind":"number"},`, i, strings.Repeat("x", 50))
+	}
+	const entries = 600 // more than a listener waits for without turns
+	for i := range entries {
+		fatal.Or(s.engine.Put(t.Context(), "home", []byte(strings.NewReplacer(`[`, `[`+features.String(), `"max_size":2`,
+			fmt.Sprintf(`"max_size":2,"max_request_items":%d`, 100+i)).Replace(plain)), 0))(t)
+	}
+	const beat, end = ": still here\n\n", "event: end\ndata: {}\n\n"
+	receives := func(stream <-chan string, want int) (longest int) {
+		for got := 0; got < want; {
+			text, ok := <-stream
+			if !ok {
+				t.Fatalf("the stream ended after %d events", got)
+			}
+			got += strings.Count(text, "event: placement-put\n")
+			longest = max(longest, len(text))
+		}
+		return longest
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stream, leave := s.resumeInTurn(ctx, 0)
+	for range 3 {
+		if text := <-stream; text != beat {
+			t.Fatalf("%.100q while another long answer is computed", text)
+		}
+	}
+	leave()
+	if longest := receives(stream, entries); longest < 100<<10 || longest > 300<<10 {
+		t.Errorf("%d bytes in a turn", longest)
+	}
+	cancel()
+	for range stream {
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	stream, leave = s.resumeInTurn(ctx, entries-10)
+	first := <-stream
+	expect.Equal(t, strings.Count(first, "event: placement-put\n"), 10, "events without a turn")
+	leave()
+	cancel()
+	for range stream {
+	}
+
+	stream, leave = s.resumeInTurn(t.Context(), 0)
+	defer leave()
+	expect.Equal(t, <-stream, beat, "while another long answer is computed")
+	s.feed.Close()
+	last := ""
+	for beats := 0; beats < 100; beats++ {
+		text, ok := <-stream
+		if !ok {
+			break
+		}
+		last = text
+	}
+	expect.Equal(t, last, end, "the end of the feed")
+}
+
+// A preview takes its turn when its body is there.
+func TestSlowPreviewTakesNoTurn(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/placements/home/preview",
+		&laterBody{func() { s.want(200, "GET", "/v1/placements/home/shelf", "") }, strings.NewReader(plain)})
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	expect.Equal(t, w.Code, 200, "the status")
 }

@@ -157,5 +157,10 @@ func (s *Server) shelf(c *call) (err error) {
 	if q.From, q.Limit, err = c.part(100, maxShelf); err != nil {
 		return err
 	}
+	leave, err := c.turn()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return c.reply(s.engine.Shelf(c.ctx, c.placement, q, c.now))
 }

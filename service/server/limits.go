@@ -98,15 +98,16 @@ func (c *call) leave() {
 	}
 }
 
-// admit admits a request, or refuses it if the caller sends too many. It sets the headers RateLimit-Policy and
+// admit admits a request, which takes a place if placed, or refuses it if the caller sends too many. It sets the headers RateLimit-Policy and
 // RateLimit of draft-ietf-httpapi-ratelimit-headers-10 with the policies of the caller's key: "rate" (r: requests that
 // may follow at once, t: seconds until a whole burst may) and "places" (requests in progress).
-func (s *Server) admit(c *call, own account) (err error) {
+func (s *Server) admit(c *call, own account, placed bool) (err error) {
 	limit, free, wait, left := s.share(s.limits.KeyConcurrent, s.limits.Concurrent), 0, time.Duration(0), 0.0
 	if s.limits.Rate > 0 {
 		wait, left = own.wait(time.Unix(0, c.now))
 	}
-	if wait == 0 {
+	placed = placed && wait == 0
+	if placed {
 		free, err = c.enter()
 	}
 	var policy, state []byte
@@ -115,7 +116,7 @@ func (s *Server) admit(c *call, own account) (err error) {
 		policy = fmt.Appendf(policy, `"rate";q=%d;w=%d`, max(l.Burst, int(l.Rate*float64(w))), w)
 		state = fmt.Appendf(state, `"rate";r=%d;t=%d`, int(left), seconds((float64(l.Burst)-left)/l.Rate))
 	}
-	if s.keys != nil && wait == 0 {
+	if s.keys != nil && placed {
 		policy = fmt.Appendf(separated(policy), `"places";q=%d;qu="concurrent-requests"`, limit)
 		state = fmt.Appendf(separated(state), `"places";r=%d`, free)
 	}

@@ -43,6 +43,11 @@ func (s *Server) previewPlacement(c *call) error {
 	if err != nil {
 		return err
 	}
+	leave, err := c.turn() // not before the body is there
+	if err != nil {
+		return err
+	}
+	defer leave()
 	preview, err := s.engine.Preview(c.ctx, c.placement, body, how)
 	if err != nil {
 		return api.InText(body, err)

@@ -94,7 +94,7 @@ func (s *Server) routes() (all []*route) {
 				"the same configuration as log, lets it decide with fewer rounds once it has caught up"}).
 		under(ifMatch, ifNoMatch).takes(api.Placement{}, examplePlacement).gives(200, api.Placement{}).gives(201,
 		api.Placement{}).gives(202, api.Placement{}).fails(409))
-	on("POST "+placement+"/preview", append(slices.Clip(admin), turn), s.previewPlacement, op("previewPlacement", "What a PUT of this "+
+	on("POST "+placement+"/preview", admin, s.previewPlacement, op("previewPlacement", "What a PUT of this "+
 		"configuration would do: its defaults, and what becomes of the learner. Nothing changes.").
 		under(ifMatch, ifNoMatch).takes(api.Placement{}, examplePlacement).gives(200, api.Preview{}).fails(409))
 	on("DELETE "+placement, admin, s.deletePlacement, op("deletePlacement", "Delete a placement and its decisions.").
@@ -137,12 +137,12 @@ func (s *Server) routes() (all []*route) {
 		on("GET "+at.path, at.read, s.getDecision, op("getDecision"+at.of, "A decision that is remembered, and "+
 			"its outcome"+at.where+".").
 			with(searchLog).gives(200, api.Decision{}).fails(409))
-		on("GET "+at.path+"/explanation", append(slices.Clip(at.read), turn), func(c *call) error {
+		on("GET "+at.path+"/explanation", at.read, func(c *call) error {
 			ctx, err := c.searching()
 			if err != nil {
 				return err
 			}
-			return c.reply(e.Explain(ctx, c.placement, c.PathValue("id"), c.now))
+			return c.reply(e.Explain(engine.WithTurn(ctx, c.turn), c.placement, c.PathValue("id"), c.now))
 		},
 			op("explain"+at.of, "Why a decision that is remembered shows what it shows"+at.where+": utilities by "+
 				"feature, the best other set, what rules cost.").
@@ -246,7 +246,7 @@ func (s *Server) routes() (all []*route) {
 		op("listItems", "A page of the catalogue that the placement uses.").
 			with(parameter{"from", "the place of the first item, from 0 on; next of the page before"},
 				parameter{"limit", "the max number of items, at most 1000 (100)"}).gives(200, api.ItemPage{}))
-	on("GET "+placement+"/shelf", append(slices.Clip(read), turn), s.shelf, op("shelf", "A page of the items that the placement may show, "+
+	on("GET "+placement+"/shelf", read, s.shelf, op("shelf", "A page of the items that the placement may show, "+
 		"with what they have sold and why they are not shown: those of its catalogue, and then others that were shown.").
 		with(parameter{"contains", "only items that have this text in their id, groups, texts or payload, in " +
 			"upper or lower case"}, parameter{"only", "only items in this state: available, unavailable, shown, " +

@@ -71,24 +71,12 @@ func limit(s *Server, rt *route, next handler) handler {
 	rt.limited = true
 	return func(c *call) error {
 		account := s.accounts.of(c.key.Name)
-		if err := s.admit(c, account); err != nil {
+		if err := s.admit(c, account, true); err != nil {
 			return err
 		}
 		defer c.leave()
 		c.ctx = catalogue.WithWork(c.ctx, account.work)
 		c.memory = s.options.Budget.Account(c.key.Name, s.share(3, 4), time.Second)
-		return next(c)
-	}
-}
-
-// turn waits for the key's turn to compute a long answer.
-func turn(s *Server, _ *route, next handler) handler {
-	return func(c *call) error {
-		leave, err := s.turns.Take(c.ctx, c.key.Name)
-		if err != nil {
-			return err
-		}
-		defer leave()
 		return next(c)
 	}
 }
