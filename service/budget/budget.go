@@ -5,7 +5,7 @@
 // service with too large placements still answers. A quarter of the requests' part is for their bodies and the rest for
 // processing them ([Work]). Half of the memory for bodies is for their first [BodyStart] bytes ([Start]) and half for the
 // rest of longer ones ([Body]), so that bodies that arrive slowly keep no short ones out. A request takes Start and Body
-// first, as its body arrives, and Work last. It waits for memory only for a while and then gives back all it holds, so
+// first, as its body arrives, and then Work. It waits for memory only for a while and then gives back all it holds, so
 // requests cannot deadlock. If there are several API keys, one key's requests take at most three quarters of each part.
 package budget
 

@@ -70,9 +70,10 @@ func (c *call) decompressed(coding string) (*bytes.Buffer, error) {
 	if coding == asZstd {
 		size += maxWindow
 	}
-	if err := c.memory.Take(c.ctx, budget.Body, size); err != nil {
+	if err := c.memory.Take(c.ctx, budget.Work, size); err != nil {
 		return nil, err
 	}
+	defer c.memory.Keep(budget.Work, 0)
 	packed := c.buffer
 	defer keep(packed)
 	c.buffer = nil
@@ -90,7 +91,7 @@ func (c *call) decompressed(coding string) (*bytes.Buffer, error) {
 		return nil, problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes when "+
 			"it is decompressed", limit)
 	}
-	return b, nil
+	return b, c.memory.GrowBody(c.ctx, int64(b.Len()))
 }
 
 // minCompressed is the size from which on answers are compressed, in bytes: smaller ones fit into a packet or two.

@@ -140,7 +140,7 @@ func TestDecompressedBound(t *testing.T) {
 
 // While a body in zstd is read, its window counts in the memory of requests too.
 func TestWindowIsCharged(t *testing.T) {
-	for size, status := range map[int64]int{16 << 20: 413, 64 << 20: 201} { // requests get a quarter of it
+	for size, status := range map[int64]int{10 << 20: 413, 64 << 20: 201} {
 		b := budget.New(size)
 		s := started(t, func(o *server.Options, e *engine.Options) { o.Limits.Body, o.Budget, e.Budget = 1<<16, b, b })
 		s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `{`,
