@@ -66,7 +66,7 @@ func (c *Counts) closed(isChosen bool, o *offer.Closed) {
 		return
 	}
 	if o.Mode != offer.ByImport {
-		c.Arms[o.Mode-offer.ByPolicy].Add(o.Group())
+		c.Arms[o.Mode-offer.ByPolicy].Count(o)
 	}
 	if !o.Predicted {
 		return

@@ -69,7 +69,7 @@ func spanOf(o *offer.Closed) span {
 		s.estimated, s.earned, s.predicted = 1, o.PerUnit(), o.Expected
 	}
 	if o.Mode != offer.ByImport {
-		s.arms[o.Mode-offer.ByPolicy] = *o.Group()
+		s.arms[o.Mode-offer.ByPolicy].Count(o)
 	}
 	return s
 }

@@ -66,7 +66,7 @@ func (e *Earnings) Closed(d Ended, c *offer.Closed, maxItems int) {
 	if c != nil {
 		e.Items.closed(c, maxItems)
 		if era := e.Eras.of(c.Entry); era != nil && c.Mode != offer.ByImport {
-			era.groups[c.Mode-offer.ByPolicy].Add(c.Group())
+			era.groups[c.Mode-offer.ByPolicy].Count(c)
 		}
 		e.Guard.Sold(c, d.Age)
 	}

@@ -194,7 +194,7 @@ func (s *Series) closed(entry uint64, time int64, o *offer.Closed, w *Watch) {
 		b.abandoned++
 		return
 	}
-	b.arms[o.Mode-offer.ByPolicy].Add(o.Group())
+	b.arms[o.Mode-offer.ByPolicy].Count(o)
 	peak, bound := Peak[led]{Entry: o.Entry, Value: o.Earned()}, o.PageBound()
 	b.bound = max(b.bound, bound)
 	if way := wayOf(o.Mode); counts != nil && way != Neither {

@@ -1,9 +1,6 @@
 package offer
 
-import (
-	"vitrine/internal/precise"
-	"vitrine/service/eventlog"
-)
+import "vitrine/service/eventlog"
 
 // Closed is an offer with its outcome.
 type Closed struct {
@@ -56,16 +53,6 @@ func (c *Closed) Units() (n int) {
 		n += int(t.Quantity)
 	}
 	return n
-}
-
-// Group returns the totals of this one decision.
-func (c *Closed) Group() *Totals {
-	x := c.Earned()
-	g := &Totals{Rounds: 1, Revenue: precise.Of(x), Squares: precise.Square(x)}
-	if c.Choice > 0 {
-		g.Purchases = 1
-	}
-	return g
 }
 
 // PageBound returns the largest revenue on the page, which is known before the outcome.

@@ -64,11 +64,13 @@ func TestClosedByHand(t *testing.T) {
 	expect.Equal(t, o.IDs(), []string{"d", "a", "c"})
 	for choice, want := range []float64{0, 40, 10, 30} {
 		c := &offer.Closed{Offer: o, Choice: choice}
-		g := &offer.Totals{Rounds: 1, Revenue: precise.Of(want), Squares: precise.Of(want * want)}
+		g := offer.Totals{Rounds: 1, Revenue: precise.Of(want), Squares: precise.Of(want * want)}
 		if choice > 0 {
 			g.Purchases = 1
 		}
-		if diff := cmp.Diff(g, c.Group()); diff != "" || c.Earned() != want {
+		var have offer.Totals
+		have.Count(c)
+		if diff := cmp.Diff(g, have); diff != "" || c.Earned() != want {
 			t.Errorf("place %d earns %v, want %v; %s", choice, c.Earned(), want, diff)
 		}
 		if c.Bound() != 40 { // b's 50 is not shown

@@ -20,6 +20,17 @@ func (g *Totals) Add(o *Totals) {
 	g.Squares.Join(o.Squares)
 }
 
+// Count adds a decision.
+func (g *Totals) Count(c *Closed) {
+	x := c.Earned()
+	g.Rounds++
+	if c.Choice > 0 {
+		g.Purchases++
+	}
+	g.Revenue.Add(x)
+	g.Squares.Join(precise.Square(x))
+}
+
 // Less takes the decisions of a part out.
 func (g *Totals) Less(part *Totals) {
 	g.Rounds -= part.Rounds

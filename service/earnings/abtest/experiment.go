@@ -200,8 +200,8 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 		return
 	}
 	s := *left
-	class, x, bound, group := e.ClassOf(o.Variant), o.Earned(), o.PageBound(), o.Group()
-	s.groups[class].Add(group)
+	class, x, bound := e.ClassOf(o.Variant), o.Earned(), o.PageBound()
+	s.groups[class].Count(o)
 	e.signs[class].value(o)
 	made := e.phaseOf(entry)
 	if first && made == &e.phases[len(e.phases)-1] {

@@ -171,3 +171,18 @@ func TestOutlier(t *testing.T) {
 		}
 	}
 }
+
+// A decision enters and leaves its cohort without allocations, even with a basket.
+func TestCountingAllocatesNothing(t *testing.T) {
+	c := newCounter(t)
+	for unit := range uint64(5) {
+		c.sell(unit, 9)
+	}
+	o := c.shown[c.sell(5, 8)]
+	if n := testing.AllocsPerRun(100, func() {
+		_, first := c.Enter(o.Entry, o.Time, cohortLength, o.Offer)
+		c.Leave(o.Entry, o.Time, cohortLength, first, o, "phone")
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

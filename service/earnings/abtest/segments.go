@@ -80,7 +80,7 @@ func (e *Experiment) contrasts(class int, shares []float64, f func(v, side int, 
 // addToSegment adds a decision. centre is the mean revenue before it.
 func (e *Experiment) addToSegment(s *segmentSums, o *offer.Closed, centre float64, shares []float64) {
 	class := e.ClassOf(o.Variant)
-	s.groups[class].Add(o.Group())
+	s.groups[class].Count(o)
 	x, bound := o.Earned(), o.PageBound()
 	e.contrasts(class, shares, func(v, side int, c earnings.Contrast) { c.Add(&s.leads[v], side, x, centre, bound) })
 }
