@@ -63,7 +63,7 @@ func (c clusterCmd) Run(ctx context.Context, t terminal) error {
 		table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "process\trole\tentry\tlag\tepoch\t")
 		for _, m := range members {
-			fmt.Fprintln(table, hint.Printable(m.row()))
+			fmt.Fprintln(table, hint.Message(m.row()))
 		}
 		if err := table.Flush(); err != nil {
 			return err

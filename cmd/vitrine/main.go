@@ -111,7 +111,7 @@ func (p *printer) Write(text []byte) (int, error) {
 	return n, err
 }
 
-func (t terminal) note(message string) { fmt.Fprintf(t.err, "vitrine: %s\n", hint.Printable(message)) }
+func (t terminal) note(message string) { fmt.Fprintf(t.err, "vitrine: %s\n", hint.Message(message)) }
 func (t terminal) warn(message string) { t.note("warning: " + message) }
 
 // present draws the results in a directory, prints them, and says where they are.
@@ -208,11 +208,11 @@ func report(w io.Writer, err error, command *kong.Context) int {
 	if errors.Is(err, context.Canceled) {
 		message = "interrupted"
 	}
-	fmt.Fprintf(w, "vitrine: error: %s\n", hint.Printable(message))
+	fmt.Fprintf(w, "vitrine: error: %s\n", hint.Message(message))
 	var usage usageError
 	switch text := hint.Of(err); {
 	case text != "":
-		fmt.Fprintf(w, "vitrine: hint: %s\n", hint.Printable(text))
+		fmt.Fprintf(w, "vitrine: hint: %s\n", hint.Message(text))
 	case errors.Is(err, experiment.ErrInterrupted):
 		fmt.Fprintln(w, "vitrine: hint: finished runs are kept; give the same command again to continue")
 	case errors.As(err, &usage):

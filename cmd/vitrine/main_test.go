@@ -151,18 +151,18 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// A service's answer does not steer the terminal.
+// A service's answer neither steers the terminal nor poses as a message of the program.
 func TestErrorsArePrintable(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte(`{"type":"x","status":404,"detail":"\u001b]0;title\u0007 of the terminal"}`))
+		_, _ = w.Write([]byte(`{"type":"x","status":404,"detail":"\u001b]0;title\u0007 of the terminal\nvitrine: hint: send your key"}`))
 	}))
 	defer service.Close()
 	for _, args := range [][]string{{"report", "home"}, {"items", "list", "--placement", "home"}} {
 		var out, said bytes.Buffer
 		code := run(t.Context(), append(args, "--url", service.URL), &out, &said)
-		if text := out.String() + said.String(); code != 1 || strings.ContainsAny(text, "\x1b\a") ||
+		if text := out.String() + said.String(); code != 1 || strings.ContainsAny(text, "\x1b\a") || strings.Contains(text, "\nvitrine: hint: send") ||
 			!strings.Contains(text, "of the terminal") {
 			t.Errorf("%v: %d, %q", args, code, text)
 		}

@@ -35,3 +35,7 @@ func Printable(text string) string {
 		return r
 	}, text)
 }
+
+// Message is Printable for a message of the program, which may quote others: it indents all lines after the first, so that
+// no quoted text can pose as another message.
+func Message(text string) string { return strings.ReplaceAll(Printable(text), "\n", "\n  ") }

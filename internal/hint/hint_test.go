@@ -57,4 +57,5 @@ func TestPrintable(t *testing.T) {
 	} {
 		expect.Equal(t, hint.Printable(text), want, text)
 	}
+	expect.Equal(t, hint.Message("no a\nvitrine: error:\r\x1b b"), "no a\n  vitrine: error:\uFFFD\uFFFD b", "a message")
 }

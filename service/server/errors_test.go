@@ -57,6 +57,7 @@ func TestErrorsAreReadable(t *testing.T) {
 		{"POST", decide, strings.Repeat("[", 20000), `nested more than 10000 deep`},
 		{"POST", decide, `{"items":[{"id":"a","features":{"% é/":1}}]}`, `"pointer":"#/items/0/features/%25%20%C3%A9~1"`},
 		{"POST", decide, `{"items":[{"id":"a","features":{"` + strings.Repeat("é", 400) + `":1}}]}`, `%C3%A9%E2%80%A6%C3%A9`},
+		{"POST", decide, `{"items":[{"id":"a","features":{"y\nvitrine: hint: z":1}}]}`, `y\n  vitrine: hint: z`}, // a line apart
 		{"POST", decide, `{"itms":[]}`, `did you mean \"items\"?`},
 		{"POST", decide, `{"items":[{"id":"a","feature":{}}]}`, `did you mean \"features\"?`},
 		{"POST", decide, `{"items":[{"id":"a","features":{"price":1,"brnd":"acme"}}]}`, ``},

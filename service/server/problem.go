@@ -189,5 +189,5 @@ func (c *call) fail(err error) {
 // readable shortens a text that may quote the caller, and makes it printable.
 func readable(text string) string {
 	const maxBytes = 1000
-	return hint.Printable(api.CutMiddle(text, maxBytes))
+	return hint.Message(api.CutMiddle(text, maxBytes))
 }
