@@ -88,19 +88,22 @@ func (s *Series) corrected(c *eventlog.Corrected, w *Watch) {
 }
 
 // correctLead updates the lead of a decision that has now earned x, in its cohort or in the bucket that absorbed the
-// cohort. It returns the centre of the lead, which only peaks and cohorts know: otherwise it is the present one.
+// cohort. It returns the centre of the lead, which only peaks and cohorts know: otherwise it is the present one, and V_n
+// must not shrink, because the lead was added around another centre.
 func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, w *Watch) (centre float64) {
 	number := c.Made / w.Cohort()
 	b := s.leading(c.Made, w)
 	m := &b.lead
-	if at := b.peaks.find(c.Entry); at >= 0 {
-		centre = b.peaks[at].Of.centre
-	} else {
-		centre = s.centre()
-	}
-	if at, found := s.leads.find(number); found {
+	at, isOpen := s.leads.find(number)
+	peak := b.peaks.find(c.Entry)
+	switch {
+	case isOpen:
 		l := &s.leads[at].Sums
 		centre, m = l.centre, &l.block.Sums
+	case peak >= 0:
+		centre = b.peaks[peak].Of.centre
+	default:
+		centre = s.centre()
 	}
 	if c.Counts {
 		var one confseq.Block
@@ -108,7 +111,11 @@ func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, w *Watch
 		m.Add(&one)
 		return centre
 	}
+	squares := m.Squares
 	w.contrast().Replace(m, way, c.Before, x, centre)
+	if !isOpen && peak < 0 && m.Squares.Value() < squares.Value() {
+		m.Squares = squares
+	}
 	return centre
 }
 

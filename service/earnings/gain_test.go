@@ -156,6 +156,38 @@ func TestCoverageOfGains(t *testing.T) {
 	}
 }
 
+// A correction of a decision that counts around a centre that is no longer known takes nothing from the sum of squares.
+func TestLateCorrectionsKeepTheSquares(t *testing.T) {
+	var e Earnings
+	e.Watch(drawing, 1)
+	lead := func() confseq.Mean {
+		all := new(bucket)
+		for i := range e.Series.buckets {
+			all.add(&e.Series.buckets[i])
+		}
+		return all.lead
+	}
+	for entry := uint64(2); entry < 10; entry++ { // two sales of 4, and then none: the centre falls to 1
+		o := sale(entry, offer.ByPolicy, 0, "c")
+		if entry < 4 {
+			o.Choice = 1
+		}
+		at := second(float64(8 + entry))
+		e.Offered(entry, at, o.Offer, true)
+		e.Closed(atEnd(o, at), o, 16)
+		e.Advance(at, entry)
+	}
+	e.Advance(second(20), 10)
+	before := lead()
+	e.Corrected(&eventlog.Corrected{Correction: "r", Entry: 3, Made: second(11), Mode: offer.ByPolicy,
+		Shown: []string{"c"}, Choice: 1, Before: 4, Value: -3}, 16)
+	after := lead()
+	expect.Equal(t, after.Squares.Value(), before.Squares.Value(), "the sum of squares")
+	if by := after.Sum.Value() - before.Sum.Value(); math.Abs(by+3/0.75) > 1e-12 {
+		t.Errorf("the sum changes by %v", by)
+	}
+}
+
 // A decision's lead is measured around the policy's earnings before its cohort, even after a return. Decisions from
 // before a change in how the placement decides do not count, and neither do their returns.
 func TestLeadsByHand(t *testing.T) {

@@ -335,7 +335,7 @@ func TestAFullQueueWakes(t *testing.T) {
 			}
 			more(l)
 			synctest.Wait()
-			if p := l.Progress(); p.Learned != 1 {
+			if p := l.Progress(); p.Learned == 0 { // once awake, it may take the second round, too
 				t.Errorf("%s: %+v", name, p)
 			}
 		})

@@ -245,14 +245,14 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 // [earnings.RecountOf] admits the decision's first earnings. It also widens for a correction after the bucket moved,
 // because V_n still contains the earnings before: the report then names the decision.
 func (e *Experiment) widen(s *sample, p *earnings.Peak[place]) {
-	shares := e.phaseOf(p.Entry).shares
+	shares, before := e.phaseOf(p.Entry).shares, s.block.Mean.Sums.Bound
 	s.block.Widen(p.Of.class, p.Value, shares)
 	if k := p.Of.part - 1; k >= 0 {
 		e.contrasts(p.Of.class, shares, func(v, _ int, c earnings.Contrast) {
 			c.Widen(&s.parts[k].leads[v].Sums, p.Value)
 		})
 	}
-	if p.Value > e.widest.Value {
+	if p.Value > before && p.Value > e.widest.Value { // otherwise another page of the cohort has this bound anyway
 		e.widest = widest{Entry: p.Entry, Value: p.Value}
 	}
 }

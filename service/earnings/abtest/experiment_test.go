@@ -11,13 +11,14 @@ import (
 	"vitrine/service/offer"
 )
 
-// counter is an experiment with two variants of equal shares, in which each page shows one item of price 1. All visits
-// are from shoppers with a phone.
+// counter is an experiment with two variants of equal shares, in which each page shows one item, of price 1 unless
+// price is set. All visits are from shoppers with a phone.
 type counter struct {
 	*Experiment
 	t     *testing.T
 	entry uint64
 	now   int64
+	price float64
 	shown map[uint64]*offer.Closed // by entry
 }
 
@@ -34,6 +35,9 @@ func (c *counter) sell(unit uint64, earned float64) (entry uint64) {
 	c.entry++
 	o := &offer.Closed{Entry: c.entry, Time: c.now, Offer: &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
 		Estimates: offer.Estimates{Variant: c.Name(c.Class(unit)), Unit: unit}}}
+	if c.price > 0 {
+		o.Revenue = []float64{c.price}
+	}
 	if earned > 0 {
 		o.Choice, o.Basket = 1, eventlog.Basket{{Place: 1, Quantity: 1, Value: earned}}
 	}
@@ -169,6 +173,22 @@ func TestOutlier(t *testing.T) {
 		if reason := c.Report("", time.Second, cohortLength).Verdict.Reason; strings.Contains(reason, "log entry 202") != want {
 			t.Errorf("%v earned: %s", earned, reason)
 		}
+	}
+}
+
+// The verdict names no decision that was corrected up to a revenue which another page of its cohort shows.
+func TestNoOutlier(t *testing.T) {
+	c := newCounter(t)
+	c.price = 1000
+	entry := c.sell(0, 5)
+	for unit := range uint64(200) {
+		c.sell(unit, 5)
+	}
+	c.correct(entry, 5, 1000)
+	c.correct(entry, 1000, 5)
+	c.advance()
+	if reason := c.Report("", time.Second, cohortLength).Verdict.Reason; strings.Contains(reason, "log entry") {
+		t.Error(reason)
 	}
 }
 

@@ -156,7 +156,8 @@ func (r *Results) Cluster(bucket, v int, x, centre float64, shares []float64) {
 }
 
 // Recluster adds to the revenue of a decision that Cluster added. If its cluster has ended, the change forms a cluster
-// without decisions: V then exceeds the sum of squares by buckets, and remains a sum of squares. isOpen is false then.
+// without decisions, and isOpen is false. V then remains a sum of squares, but not by buckets: it is smaller than that if
+// most of a returning shopper's changes have one sign.
 func (r *Results) Recluster(bucket, v int, by float64, shares []float64) (isOpen bool) {
 	c := &Cluster{}
 	if isOpen = bucket >= 0 && r.Clusters[bucket].N > 0; isOpen {
