@@ -476,6 +476,15 @@ func TestResumedListenersWaitForTurns(t *testing.T) {
 		}
 	}
 	leave()
+	receives(stream, entries)
+	cancel()
+	for range stream {
+	}
+
+	s.SetHeartbeat(time.Hour) // a slow machine must not end a turn early
+	ctx, cancel = context.WithCancel(t.Context())
+	stream, leave = s.resumeInTurn(ctx, 0)
+	leave()
 	if longest := receives(stream, entries); longest < 100<<10 || longest > 300<<10 {
 		t.Errorf("%d bytes in a turn", longest)
 	}
@@ -492,6 +501,7 @@ func TestResumedListenersWaitForTurns(t *testing.T) {
 	for range stream {
 	}
 
+	s.SetHeartbeat(10 * time.Millisecond)
 	stream, leave = s.resumeInTurn(t.Context(), 0)
 	defer leave()
 	expect.Equal(t, <-stream, beat, "while another long answer is computed")
