@@ -213,7 +213,8 @@ func (s *secrets) serves() {
 		s.trade(at)
 		if file != s.local {
 			s.command(0, "load", at, "--key-file", s.tokenFile, "--decisions", "50", "--items", "5")
-			follower := program.Serve(s.T, file)
+			own := strings.Replace(string(fatal.Or(os.ReadFile(file))(s)), "\"\nkeys", "-2\"\nkeys", 1) // another data directory
+			follower := program.Serve(s.T, s.file("follower-"+filepath.Base(file), own))
 			second := follower.Listening()
 			s.request(200, "GET", second+"/v1/placements", "", "Authorization", "Bearer "+s.token)
 			s.request(201, "PUT", second+"/v1/placements/cart", secretPlacement, "Authorization",
