@@ -87,7 +87,7 @@ type Checksums struct {
 	Choices string `json:"choices"` // which alternatives each choice offers and takes, and its weight
 	// which choices belong to one decision maker; "" if the model does not depend on it
 	Panels string `json:"panels,omitempty"`
-	// values by variable of the model; those for some alternatives only have their labels in the name
+	// values by variable of the model; names of those for some alternatives only contain the labels
 	Variables map[string]string `json:"variables"`
 }
 
@@ -133,7 +133,7 @@ func newChecksums(s *Spec, d *Data) Checksums {
 // checksum is a hash of a sequence of numbers.
 type checksum uint64
 
-// addAll adds hashes in any order. 0 adds nothing.
+// addAll adds hashes in any order and skips 0.
 func (c *checksum) addAll(hashes []checksum) {
 	sum := uint64(0)
 	for _, h := range hashes {

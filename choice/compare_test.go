@@ -330,7 +330,7 @@ func TestComparisonOfTerms(t *testing.T) {
 		slices.Sorted(maps.Keys(large.Checksums.Variables)))
 }
 
-// A choice of weight 0 adds nothing to the criteria.
+// The criteria ignore a choice of weight 0.
 func TestChoicesOfWeightZero(t *testing.T) {
 	fit := func(line string) *Result {
 		r, _ := fitText(t, "testdata/trips.csv", replaceLine(unweighted, "[utility]", line+"\n[utility]"), Options{})

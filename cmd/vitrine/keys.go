@@ -101,7 +101,7 @@ func warnReadable(w, printed io.Writer) {
 	}
 }
 
-// reach describes what a key is for.
+// reach describes the scopes and placements of a key.
 func reach(k keys.Key) string {
 	text := strings.Join(k.Scopes, ", ")
 	if k.Placements != nil {

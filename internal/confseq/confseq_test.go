@@ -293,7 +293,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Observations bounded by 0 that get larger bounds later have the first of these bounds first.
+// The first bound of observations bounded by 0 is the first larger bound that they get later.
 func TestWiden(t *testing.T) {
 	var b Block
 	b.Add(0, 0)

@@ -151,7 +151,7 @@ func Open(o Options) (*Sender, error) {
 	return s, nil
 }
 
-// CheckLevel reports a level that no problem has.
+// CheckLevel returns an error for an unknown level.
 func CheckLevel(level string) error {
 	if level != "" && level != "bad" && level != "warning" {
 		return fmt.Errorf("alerts.level = %q: must be \"bad\" or \"warning\"", level)
@@ -357,7 +357,7 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// tick sends what is due, and saves what could not be saved before: the disk may have room again.
+// tick sends due messages, and retries a failed save: the disk may take it now.
 func (s *Sender) tick(ctx context.Context) {
 	for s.sendNext(ctx) {
 	}
@@ -485,7 +485,7 @@ func (s *Sender) save() {
 	s.saved = err == nil
 }
 
-// overwrite writes a text over a file that is at least as long: even a full disk has room for that.
+// overwrite writes a text over a file that is at least as long: even a full disk takes that.
 func overwrite(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

@@ -492,7 +492,7 @@ func TestUnsaved(t *testing.T) {
 	d.heard("problem.ended no water")
 }
 
-// A full disk has no room for another file, but takes a new text in the old file.
+// A full disk refuses another file, but takes a new text in the old file.
 func TestFullDisk(t *testing.T) {
 	d := newDesk(t)
 	dir := filepath.Dir(d.File)

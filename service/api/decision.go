@@ -207,7 +207,7 @@ type Request struct {
 	Strict     bool     `json:"strict,omitzero" doc:"whether an unknown or unavailable candidate, an included item that the placement excludes, or a min that no page can meet, is an error; otherwise the answer names it"`
 	Payload    bool     `json:"payload,omitzero" doc:"whether the answer has the stored payloads of the items shown"`
 
-	Public bool `json:"-"` // came with a public key: the filter must not read what the shop keeps to itself
+	Public bool `json:"-"` // came with a public key: the filter must not read the shop's private values
 }
 
 // Item is a candidate of a request.

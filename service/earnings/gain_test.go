@@ -156,7 +156,7 @@ func TestCoverageOfGains(t *testing.T) {
 	}
 }
 
-// A correction of a decision that counts around a centre that is no longer known takes nothing from the sum of squares.
+// A correction of a decision that counts around a centre that is no longer known does not reduce the sum of squares.
 func TestLateCorrectionsKeepTheSquares(t *testing.T) {
 	var e Earnings
 	e.Watch(drawing, 1)
@@ -167,7 +167,7 @@ func TestLateCorrectionsKeepTheSquares(t *testing.T) {
 		}
 		return all.lead
 	}
-	for entry := uint64(2); entry < 10; entry++ { // two sales of 4, and then none: the centre falls to 1
+	for entry := uint64(2); entry < 10; entry++ { // two sales of 4, then no more: the centre falls to 1
 		o := sale(entry, offer.ByPolicy, 0, "c")
 		if entry < 4 {
 			o.Choice = 1
@@ -299,7 +299,7 @@ func TestMistypedGain(t *testing.T) {
 	}
 }
 
-// The gain over chance is bounded by what a basket earned late in its cohort, in the bucket that counts its cohort's
+// The gain over chance is bounded by the earnings of a basket late in its cohort, in the bucket that counts its cohort's
 // leads. Four baskets take corrections, also after buckets merge, and a fifth widens the bounds for good.
 func TestPeaksOfSeries(t *testing.T) {
 	watch := drawing

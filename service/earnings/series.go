@@ -47,7 +47,7 @@ type bucket struct {
 	lead confseq.Mean
 }
 
-// led describes a decision's lead over chance, if it has one.
+// led describes a decision's lead over chance, if any.
 type led struct {
 	factor float64 // 1/min(P, Q)
 	centre float64

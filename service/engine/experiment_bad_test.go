@@ -171,7 +171,7 @@ func TestBadRequestsInAnExperiment(t *testing.T) {
 	expect.Fails(e.Experiments("cart"))(t, engine.ErrNotFound, "an unknown placement")
 }
 
-// Modes that decide nothing by the unit ignore it.
+// Modes that do not decide by the unit ignore it.
 func TestUnitsElsewhere(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", toys)

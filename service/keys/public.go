@@ -8,7 +8,7 @@ import (
 )
 
 // Everybody can read a public key, for example in a web page. With a public key a caller decides and reports outcomes,
-// but money comes from the catalogue and never from the caller. Filters read neither revenues nor what shoppers did, and
+// but money comes from the catalogue and never from the caller. Filters read neither revenues nor shoppers' pasts, and
 // answers leave out estimates, from which revenues would follow.
 
 // checkPublic returns why a key must not be public.

@@ -58,7 +58,7 @@ func (c *call) Placement() string { return c.placement }
 // Reserve reserves memory for the work on the request, including its body, instead of the earlier reservation.
 func (c *call) Reserve(bytes int64) error { return c.memory.Reserve(c.ctx, bytes) }
 
-// turn waits for the key's turn to compute a long answer, once nothing else must be waited for.
+// turn waits for the key's turn to compute a long answer, as the last thing that it waits for.
 func (c *call) turn() (leave func(), err error) { return c.server.turns.Take(c.ctx, c.key.Name) }
 
 func (c *call) mine(placement string) bool { return keys.Covers(c.key.Placements, placement) }

@@ -329,7 +329,7 @@ func TestPlacesOfAKey(t *testing.T) {
 	}
 }
 
-// With a public key a caller decides and reports outcomes, and learns neither revenues nor what shoppers did. It sends
+// With a public key a caller decides and reports outcomes, and learns neither revenues nor shoppers' pasts. It sends
 // no money.
 func TestPublicKeys(t *testing.T) {
 	shop, shopKey := keys.New("shop", keys.Scopes...)

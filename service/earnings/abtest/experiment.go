@@ -252,7 +252,7 @@ func (e *Experiment) widen(s *sample, p *earnings.Peak[place]) {
 			c.Widen(&s.parts[k].leads[v].Sums, p.Value)
 		})
 	}
-	if p.Value > before && p.Value > e.widest.Value { // otherwise another page of the cohort has this bound anyway
+	if p.Value > before && p.Value > e.widest.Value { // otherwise another page sets this bound anyway
 		e.widest = widest{Entry: p.Entry, Value: p.Value}
 	}
 }

@@ -30,7 +30,7 @@ func newCounter(t *testing.T) *counter {
 	return &counter{Experiment: e, t: t, entry: 1, shown: map[uint64]*offer.Closed{}}
 }
 
-// sell serves a unit that buys for the given amount, or nothing for 0.
+// sell serves a unit that buys for the given amount; 0 means no sale.
 func (c *counter) sell(unit uint64, earned float64) (entry uint64) {
 	c.entry++
 	o := &offer.Closed{Entry: c.entry, Time: c.now, Offer: &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},

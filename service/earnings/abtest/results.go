@@ -117,7 +117,7 @@ func (b *Block) Widen(v int, bound float64, shares []float64) {
 	b.pairs(shares, func(k, _, _ int, c earnings.Contrast) { c.Widen(&b.Pairs[k].Sums, bound) })
 }
 
-// pairs calls f for each pair k of the variants u < other that both have a share.
+// pairs calls f for each pair k of the variants u < other with positive shares.
 func (b *Block) pairs(shares []float64, f func(k, u, other int, c earnings.Contrast)) {
 	for other := range b.Variants {
 		for u := range other {

@@ -79,7 +79,7 @@ func (s *Store) known(p *part) *part {
 	return &e
 }
 
-// misnamed names the files of a directory that have a segment's suffix but no segment's name.
+// misnamed lists the files of a directory with a segment's suffix but another name than a segment's.
 func misnamed(dir string) string {
 	paths, _ := filepath.Glob(filepath.Join(dir, "*"+suffix)) // the pattern is valid
 	return strings.Join(slices.DeleteFunc(paths, func(path string) bool {
