@@ -27,6 +27,19 @@ func (b *bucket) gains() []api.Gain {
 	return list
 }
 
+// OnlyInShadow reports whether the caller's sets were shown in remembered eras of the mode shadow and nowhere else, so
+// that the gain over them stands. A hold-out or an experiment shows them at the same time as the policy's, and a fallback
+// while the policy fails.
+func (e *Earnings) OnlyInShadow() bool {
+	others := e.Counts.Arms[2].Rounds
+	for i := range e.Eras {
+		if e.Eras[i].mode == api.Shadow {
+			others -= e.Eras[i].groups[2].Rounds
+		}
+	}
+	return others == 0
+}
+
 func (b *bucket) mean(arm int) *confseq.Mean {
 	g := &b.arms[arm]
 	m := &confseq.Mean{N: g.Rounds, Sum: g.Revenue, First: b.most(), Bound: b.most()}

@@ -38,7 +38,7 @@ type Guard struct {
 
 	sums                  // for the period
 	first    confseq.Mean // earnings in the first week
-	baseline confseq.Mean // earnings from the caller's sets, in all periods
+	baseline confseq.Mean // earnings from the caller's sets in the mode shadow, in all periods
 	cohorts  Cohorts[guarded]
 	sales    sales
 }
@@ -193,7 +193,9 @@ func (c *guarded) add(o *offer.Closed, watch *Watch) {
 	case offer.ByPolicy:
 		c.earned.Add(x, max(bound, c.earned.Centre))
 	case offer.ByBaseline:
-		c.baseline.Add(x, max(bound, c.baseline.Centre))
+		if watch.Mode == api.Shadow {
+			c.baseline.Add(x, max(bound, c.baseline.Centre))
+		}
 	}
 	if o.Predicted {
 		c.estimated.Add(o.PerUnit(), max(bound, c.estimated.Centre))

@@ -23,7 +23,7 @@ func TestBounds(t *testing.T) {
 			Revenue: []float64{c.revenue}, Mode: offer.ByPolicy}}, Choice: 1, Predicted: true}
 		of.add(o, new(Watch))
 		o.Mode = offer.ByBaseline
-		of.add(o, new(Watch))
+		of.add(o, &Watch{Mode: api.Shadow})
 		for _, bound := range []float64{of.earned.Sums.Bound, of.estimated.Sums.Bound, of.baseline.Sums.Bound} {
 			if bound != c.want {
 				t.Errorf("a revenue of at most %v has the bound %v around %v", c.revenue, bound, c.centre)

@@ -174,14 +174,14 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 		return api.Series{}, err
 	}
 	e.mu.RLock()
-	s := v.Placement.Earnings.Series.Copy()
+	s, onlyInShadow := v.Placement.Earnings.Series.Copy(), v.Placement.Earnings.OnlyInShadow()
 	e.mu.RUnlock()
 	r := s.Report(name, v.Config().Window(), now, span, points)
 	if v.Config().Mode == api.Experimenting {
 		r.OverChance, r.OverBaseline = nil, nil // the comparison would mix the variants
 	}
-	if v.Config().Holdout > 0 {
-		r.OverBaseline = nil // the hold-out compares with the shoppers of the same time
+	if !onlyInShadow {
+		r.OverBaseline = nil
 	}
 	return r, nil
 }

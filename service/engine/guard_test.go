@@ -82,7 +82,7 @@ func (w *trade) goOn(decisions int, price float64) (shown []string) {
 		for i := range r.Items {
 			r.Items[i].Revenue = &price
 		}
-		r.Baseline = w.base
+		r.ShopperID, r.Baseline = r.Decision, w.base
 		a, err := w.e.Decide(w.t.Context(), "home", r, w.now)
 		fatal.If(w.t, err)
 		shown = append(shown, a.IDs()[0])

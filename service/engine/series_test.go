@@ -181,3 +181,21 @@ func TestSeriesOverBaseline(t *testing.T) {
 		t.Errorf("the gains are %+v", stats.Gains)
 	}
 }
+
+// Baselines of an experiment, which were shown to other shoppers at another time, are compared with by its report alone:
+// once it ends, a sale of all items neither counts as a loss nor raises an alarm.
+func TestBaselinesOfAnExperiment(t *testing.T) {
+	e := guarded(t, new(memlog.Store), showing{utility: -800})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"experiment","experiment":
+		{"name":"summer","variants":[{"name":"shop","show":"baseline","share":0.5},{"name":"ours","show":"policy","share":0.5}]}}`)
+	w := newTrade(t, e, 0.4, 0.4)
+	w.base = []string{itemID(1)}
+	w.goOn(2000, 10)
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
+	w.goOn(2000, 2)
+	stats, series := fatal.Or(e.Stats("home"))(t), fatal.Or(e.Series("home", w.now, 0, 20))(t)
+	if stats.ByBaseline.Rounds < 900 || w.n < 4000 || len(stats.Gains) > 0 || series.OverBaseline != nil {
+		t.Errorf("after %d decisions, %d of them baselines: the alarm %+v, the gains %+v and %+v", w.n,
+			stats.ByBaseline.Rounds, w.alarm(), stats.Gains, series.OverBaseline)
+	}
+}

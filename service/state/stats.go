@@ -50,18 +50,18 @@ func (v *View) Stats() api.Stats {
 }
 
 // Gains returns the gain over the hold-out, and the gains of the running experiment or, if no experiment runs, of the
-// policy. A hold-out replaces the comparison with baselines at other times.
+// policy.
 func (p *Placement) Gains(r earnings.Recent) []api.Gain {
-	list := r.Gains
+	list := slices.DeleteFunc(r.Gains, func(g api.Gain) bool {
+		return g.Over == api.OverBaseline && !p.Earnings.OnlyInShadow()
+	})
 	if p.Experiment != nil {
 		list = p.report().Gains()
 	}
-	if p.Holdout == nil {
-		return list
-	}
-	list = slices.DeleteFunc(list, func(g api.Gain) bool { return g.Variant == "" && g.Over == api.OverBaseline })
-	if g, ok := p.Holdout.Gain(); ok {
-		list = slices.Insert(list, 0, g)
+	if p.Holdout != nil {
+		if g, ok := p.Holdout.Gain(); ok {
+			list = slices.Insert(list, 0, g)
+		}
 	}
 	return list
 }
