@@ -448,8 +448,8 @@ func TestBadImports(t *testing.T) {
 			"column.csv", strings.Replace(fresh, "brand", "price", 1), ""},
 		"line 7 has 2 fields, and the header 10": {
 			"short.csv", fresh + "e,2026-01-01T10:00:00Z\n", ""},
-		"line 3: column propensity: the propensity is missing": {
-			"missing.csv", strings.Replace(fresh, "sku2,1,1,2,0.2", "sku2,1,1,2,", 1), strict},
+		"line 2: column propensity: the propensity is missing": {
+			"missing.csv", strings.ReplaceAll(fresh, ",0.2,", ",,"), strict},
 		"line 2: column propensity: the propensity is 0: must be in (0, 1]": {
 			"zero.csv", strings.ReplaceAll(fresh, "0.2,", "0,"), ""},
 		"line 5: column propensity: the propensity is 1.5": {

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"regexp"
@@ -144,16 +145,26 @@ func (p pages) every(test func(l *pageRows) bool) bool {
 
 // accept reports whether a column holds values and all pass a test.
 func (p pages) accept(name string, test func(v api.Value) bool) bool {
-	n := 0
-	return p.every(func(l *pageRows) bool {
+	all, some := p.pass(name, test)
+	return all && some
+}
+
+// plays reports whether a column plays a role: accept, or a value fails the test but the column's name is the usual one.
+// Such a column keeps the role, so that the reader names the value and its line.
+func (p pages) plays(name, usual string, test func(v api.Value) bool) bool {
+	all, some := p.pass(name, test)
+	return all && some || !all && lastOf(name) == usual
+}
+
+// pass reports whether all values of a column pass a test, and whether there are some.
+func (p pages) pass(name string, test func(v api.Value) bool) (all, some bool) {
+	all = p.every(func(l *pageRows) bool {
 		return allOf(l.get(name), func(v api.Value) bool {
-			if v.Kind == api.Missing {
-				return true
-			}
-			n++
-			return test(v)
+			some = some || !isMissing(v)
+			return isMissing(v) || test(v)
 		})
-	}) && n > 0
+	})
+	return all, some
 }
 
 func isMissing(v api.Value) bool { return v.Kind == api.Missing }
@@ -225,7 +236,7 @@ func (k *recognizer) long(header []string, rows []row) {
 	c := &k.Mapping.Columns
 	every := group(rows, "") // all rows as one page
 	flags := slices.DeleteFunc(called(header, chosenWords), func(name string) bool {
-		return !every.accept(name, cell.IsFlag)
+		return name != "chosen" && !every.accept(name, cell.IsFlag)
 	})
 	if len(flags) > 0 {
 		c.Chosen = flags[0]
@@ -243,7 +254,7 @@ func (k *recognizer) long(header []string, rows []row) {
 	}
 	k.time(every, header)
 	c.Item = first(called(header, itemWords), func(name string) bool {
-		return every.isFull(name) && name != c.Chosen && !every.accept(name, cell.IsFlag)
+		return (name == "item" || every.isFull(name)) && name != c.Chosen && !every.accept(name, cell.IsFlag)
 	})
 	if c.Chosen == "" && k.Mapping.Events == nil {
 		k.need("what was taken: a column of 0 and 1 in a row for each item shown, named as chosen in [columns]. "+
@@ -270,16 +281,15 @@ func (k *recognizer) long(header []string, rows []row) {
 	k.several(p)
 	k.propensities(p, header)
 	k.revenue(p, header)
-	for usual, name := range map[string]*string{"time": &c.Time, "shown": &c.Shown, "revenue": &c.Revenue,
-		"propensity": &c.Propensity} {
-		if *name == "" && slices.Contains(header, usual) && (usual != "propensity" || p.isFull(usual)) {
+	for usual, name := range map[string]*string{"time": &c.Time, "shown": &c.Shown, "revenue": &c.Revenue} {
+		if *name == "" && slices.Contains(header, usual) {
 			*name = noColumn // the column means something else
 		}
 	}
 	k.units(p, header)
 	if c.Revenue == noColumn {
-		k.note("revenue is not used: it is negative, or missing or 0 for every item that was not taken. It should say " +
-			"what each item would earn.")
+		k.note("revenue is not used: it is missing or 0 for every item that was not taken. It should say what each item " +
+			"would earn.")
 	}
 }
 
@@ -322,11 +332,10 @@ func (k *recognizer) sessions(p pages) {
 // time finds the time of pages.
 func (k *recognizer) time(p pages, names []string) {
 	c := &k.Mapping.Columns
+	duration := func(v api.Value) bool { n, is := cell.Number(v); return is && n < 6e8 } // seconds before 1990
 	c.Time = first(called(names, timeWords), func(name string) bool {
-		return p.accept(name, func(v api.Value) bool {
-			n, isNumber := cell.Number(v)
-			return cell.IsTime(v) && (!isNumber || n >= 6e8) // seconds and the like since 1990
-		})
+		isTime := func(v api.Value) bool { return cell.IsTime(v) && !duration(v) }
+		return p.plays(name, "time", isTime) && !p.accept(name, duration)
 	})
 	if c.Time == "" && k.Mapping.Header != nil { // names do not help
 		c.Time = first(names, func(name string) bool {
@@ -335,17 +344,17 @@ func (k *recognizer) time(p pages, names []string) {
 	}
 }
 
-// shape returns how many pages a column makes, how many of their items come again, and how many of their rows are
-// taken.
-func (k *recognizer) shape(rows []row, name string) (groups, again, taken float64) {
+// shape returns how many pages a column makes, the first row with an item that the page lists further up, and how many
+// rows are taken.
+func (k *recognizer) shape(rows []row, name string) (groups float64, again string, taken float64) {
 	c := k.Mapping.Columns
 	p := group(rows, name)
 	for _, l := range p {
 		seen := map[string]bool{}
 		for _, r := range l.rows {
 			id := cell.Text(r.fields[c.Item])
-			if seen[id] {
-				again++
+			if again == "" && id != "" && seen[id] {
+				again = fmt.Sprintf("%.40q, for example in %s", id, r.place)
 			}
 			seen[id] = true
 			if is, _ := cell.Flag("", r.fields[c.Chosen]); is {
@@ -360,10 +369,10 @@ func (k *recognizer) shape(rows []row, name string) (groups, again, taken float6
 func (k *recognizer) pageID(header []string, rows []row, every pages) {
 	c := &k.Mapping.Columns
 	may := func(name string) bool {
-		return every.isFull(name) && !slices.Contains([]string{c.Item, c.Chosen, c.Time}, name)
+		return (name == "decision_id" || every.isFull(name)) && !slices.Contains([]string{c.Item, c.Chosen, c.Time}, name)
 	}
 	few := 0.8 * float64(len(rows))
-	var repeated, single string
+	var repeated, twice, single string
 	c.Decision = first(called(header, decisionWords), func(name string) bool {
 		if !may(name) {
 			return false
@@ -371,8 +380,8 @@ func (k *recognizer) pageID(header []string, rows []row, every pages) {
 		groups, again, _ := k.shape(rows, name)
 		if groups >= few {
 			single = name
-		} else if c.Item != "" && again > 0 {
-			repeated = name
+		} else if c.Item != "" && again != "" {
+			repeated, twice = name, again
 		}
 		return single != name && repeated != name
 	})
@@ -383,7 +392,7 @@ func (k *recognizer) pageID(header []string, rows []row, every pages) {
 				return false
 			}
 			groups, again, taken := k.shape(rows, name)
-			return again == 0 && groups > 1 && taken <= 1.5*groups && groups < few
+			return again == "" && groups > 1 && taken <= 1.5*groups && groups < few
 		})
 	}
 	const missing = "an id of each page, the same in all its rows: %s. If each row is a page of one item, the " +
@@ -391,9 +400,9 @@ func (k *recognizer) pageID(header []string, rows []row, every pages) {
 	switch {
 	case c.Decision != "":
 	case repeated != "":
-		k.need("an id of each page: rows of one %s have an item several times, so that it is several pages. Make "+
-			"one, the same in all rows of a page and in no others (such as %[1]s with the time of the page), and "+
-			"name it as decision in [columns]", repeated)
+		k.need("an id of each page: rows of one %s list an item several times (%s). If rows are in the file twice, remove "+
+			"them. Otherwise make an id that is the same in all rows of a page and in no others (such as %[1]s with the "+
+			"time of the page), and name it as decision in [columns]", repeated, twice)
 	case single != "":
 		k.need(missing, single+" differs in nearly every row")
 	default:
@@ -426,7 +435,7 @@ func (k *recognizer) lineID(p pages, names []string) {
 func (k *recognizer) positions(p pages, names []string) {
 	c := &k.Mapping.Columns
 	c.Shown = first(called(names, positionWords), func(name string) bool {
-		return name != c.Item && name != c.Decision && name != c.Chosen && p.accept(name, cell.IsPosition) &&
+		return name != c.Item && name != c.Decision && name != c.Chosen && p.plays(name, "shown", cell.IsPosition) &&
 			p.every(func(l *pageRows) bool {
 				seen := map[float64]bool{}
 				return allOf(l.get(name), func(v api.Value) bool {
@@ -495,7 +504,7 @@ func (k *recognizer) several(p pages) {
 func (k *recognizer) propensities(p pages, names []string) {
 	c := &k.Mapping.Columns
 	name := first(called(names, propensityWords), func(name string) bool {
-		return name != c.Chosen && p.accept(name, func(v api.Value) bool {
+		return name != c.Chosen && p.plays(name, "propensity", func(v api.Value) bool {
 			n, ok := cell.Number(v)
 			return ok && n >= 0 && n <= 1
 		})
@@ -503,14 +512,15 @@ func (k *recognizer) propensities(p pages, names []string) {
 	if name == "" {
 		return
 	}
-	one, ofPage := true, true
+	one, ofPage, full := p.isFull(name), true, true
 	for _, l := range p {
-		sum, list := 0.0, l.get(name)
+		sum, list := 0.0, slices.DeleteFunc(slices.Clone(l.get(name)), isMissing)
 		for _, v := range list {
 			n, _ := cell.Number(v)
 			sum += n
-			ofPage = ofPage && cell.Text(v) == cell.Text(list[0])
+			ofPage = ofPage && v == list[0]
 		}
+		full = full && len(list) > 0
 		ids, _ := k.taken(l)
 		shown, _ := l.arranged(c.Shown, c.Item, ids)
 		one = one && math.Abs(sum-1) < 1e-6 && len(shown) == 1 && len(l.list(name)) == len(ids)
@@ -522,10 +532,13 @@ func (k *recognizer) propensities(p pages, names []string) {
 	case !ofPage:
 		k.note("%s varies inside a page, so it is not the probability of the page, and it is not used. Name it as "+
 			"propensity in [sampling_law] with draw = \"items\" if each slot's item was drawn by itself.", name)
-	case !p.isFull(name):
-		k.note("%s is missing on some pages, and it is not used.", name)
-	default:
+		if name == "propensity" {
+			c.Propensity = noColumn
+		}
+	case full:
 		c.Propensity = name
+	case name != "propensity" || p[0].rows == nil: // a table's reader takes this column as it is
+		k.note("%s is missing on some pages, and it is not used.", name)
 	}
 }
 
@@ -533,7 +546,7 @@ func (k *recognizer) propensities(p pages, names []string) {
 func (k *recognizer) revenue(p pages, names []string) {
 	c := &k.Mapping.Columns
 	c.Revenue = first(called(names, revenueWords), func(name string) bool {
-		return p.accept(name, isRevenue) &&
+		return p.plays(name, "revenue", isRevenue) &&
 			p.every(func(l *pageRows) bool { return len(l.list(name)) == len(l.get(c.Item)) }) && !k.tells(p, name)
 	})
 }
@@ -612,8 +625,10 @@ func (k *recognizer) events(header []string, rows []row) bool {
 func (k *recognizer) listColumn(header []string, rows []row) bool {
 	rows = rows[:min(len(rows), 2000)]
 	named := called(header, itemWords)
+	isLong := slices.Contains(header, "item") && slices.Contains(header, "chosen")
 	for at, name := range slices.Concat(named, header) {
-		if at >= len(named) && (len(called([]string{name}, timeWords)) > 0 || areNumbers(rows, name)) {
+		if at >= len(named) && (len(called([]string{name}, timeWords)) > 0 || areNumbers(rows, name)) ||
+			isLong && name != "item" {
 			continue // dates, and numbers with commas, look like lists
 		}
 		for _, separator := range []string{"", "|", ";", ",", " "} {
@@ -664,15 +679,16 @@ func areLists(rows []row, name, separator string) bool {
 	return lists > 0 && lists*10 >= values*6
 }
 
-// commas matches a number with a decimal comma, or with commas between thousands.
-var commas = regexp.MustCompile(`^[+-]?(\d+,\d+|\d{1,3}(,\d{3})+(\.\d+)?)$`)
+// foreign matches a number in another form than 1234.5: with a decimal comma, separated thousands, or a currency.
+var foreign = regexp.MustCompile(`^(\p{Sc}|EUR|USD|GBP|CHF)?\s?[+-]?(\d+([.,]\d+)?|\d{1,3}([., '’\x{a0}\x{202f}]\d{3})+([.,]\d+)?)` +
+	`[\s\x{a0}]?(\p{Sc}|EUR|USD|GBP|CHF|%)?$`)
 
 // areNumbers reports whether some fields of a column contain commas, and all of these are numbers.
 func areNumbers(rows []row, name string) bool {
 	some := false
 	for _, r := range rows {
 		if text := cell.Text(r.fields[name]); strings.Contains(text, ",") {
-			if some = true; !commas.MatchString(text) {
+			if some = true; !foreign.MatchString(text) {
 				return false
 			}
 		}

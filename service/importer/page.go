@@ -579,20 +579,19 @@ func (p *pageRows) takes(c Columns, ids, taken []string) (choices []api.Choice, 
 	return choices, nil
 }
 
-// propensity returns the propensity of the page, which all rows share; 0 if the column is "", or empty and not
-// required.
+// propensity returns the propensity of the page, the same in all rows that hold one; 0 if the column is "", or empty and
+// not required.
 func (p *pageRows) propensity(column string, required bool) (propensity float64, err error) {
 	if column == "" {
 		return 0, nil
 	}
 	for i, v := range p.get(column) {
-		q, err := cell.Probability(column, v)
-		if v.Kind == api.Missing && !required {
-			q, err = 0, nil
+		if n, err := cell.Typed("number", v); err == nil && isMissing(n) {
+			continue
 		}
-		if err == nil && i > 0 && q != propensity {
-			err = fmt.Errorf("column %s: the propensity is %v, and %v in the first row of decision %s", column, q,
-				propensity, p.id)
+		q, err := cell.Probability(column, v)
+		if err == nil && propensity > 0 && q != propensity {
+			err = fmt.Errorf("column %s: the propensity is %v, and %v further up in decision %s", column, q, propensity, p.id)
 		}
 		if err != nil {
 			return 0, p.at(i, err)

@@ -229,15 +229,15 @@ func TestLawsInAnyOrder(t *testing.T) {
 // Errors name the place and the column; decisions that teach nothing are counted.
 func TestPlaces(t *testing.T) {
 	for want, rows := range map[string]string{
-		`line 3: column shown: "2nd" is no position`:                                   "a,x,0,1,1\na,y,1,2nd,1\n",
-		`line 3: decision a has item "x" twice`:                                        "a,x,0,1,1\na,x,1,2,1\n",
-		`line 2: decision a: item "x" was chosen and not shown`:                        "a,x,1,0,1\n",
-		`line 2: column chosen: "2" is neither 0 nor 1`:                                "a,x,2,1,1\n",
-		`line 3: column decision_id is empty: it identifies the decision`:              "a,x,0,1,1\n,y,1,2,1\n",
-		`line 4: decision a has item "x" twice`:                                        "a,x,0,1,1\nb,x,0,1,1\na,x,0,1,1\n",
-		`line 2: column propensity: the propensity is 1.5: must be in (0, 1]`:          "a,x,0,1,1.5\n",
-		`line 3: column propensity: the propensity is 0.5, and 0.25 in the first row `: "a,x,0,1,0.25\na,y,0,2,0.5\n",
-		`line 2 has 4 fields, and the header 5`:                                        "a,x,0,1\n",
+		`line 3: column shown: "2nd" is no position`:                                  "a,x,0,1,1\na,y,1,2nd,1\n",
+		`line 3: decision a has item "x" twice`:                                       "a,x,0,1,1\na,x,1,2,1\n",
+		`line 2: decision a: item "x" was chosen and not shown`:                       "a,x,1,0,1\n",
+		`line 2: column chosen: "2" is neither 0 nor 1`:                               "a,x,2,1,1\n",
+		`line 3: column decision_id is empty: it identifies the decision`:             "a,x,0,1,1\n,y,1,2,1\n",
+		`line 4: decision a has item "x" twice`:                                       "a,x,0,1,1\nb,x,0,1,1\na,x,0,1,1\n",
+		`line 2: column propensity: the propensity is 1.5: must be in (0, 1]`:         "a,x,0,1,1.5\n",
+		`line 3: column propensity: the propensity is 0.5, and 0.25 further up in de`: "a,x,0,1,0.25\na,y,0,2,0.5\n",
+		`line 2 has 4 fields, and the header 5`:                                       "a,x,0,1\n",
 	} {
 		expect.Part(read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows,
 			&importer.Mapping{}))(t, "log.csv: "+want, want)

@@ -68,22 +68,24 @@ func TestSeveralItemsTaken(t *testing.T) {
 	}
 }
 
-// Numbers with commas and dates with spaces are no lists of items.
+// Numbers with commas, dates with spaces and the tags of an item are no lists of items.
 func TestNumbersAreNoLists(t *testing.T) {
-	var thousands, german, dates, latin strings.Builder
+	var thousands, german, dates, latin, tags strings.Builder
+	tags.WriteString("decision_id,item,chosen,shown,tags\n")
 	latin.WriteString("decision_id,item,chosen,shown,brand\n")
 	thousands.WriteString("decision_id,item,chosen,shown,price\n")
-	german.WriteString("decision_id;item;chosen;shown;price\n")
+	german.WriteString("decision_id;sku;chosen;shown;price\n")
 	dates.WriteString("decision_id,item,chosen,shown,time\n")
 	for k := range 40 {
 		fmt.Fprintf(&thousands, "d%d,sku%d,%d,%d,\"%d,%03d.50\"\n", k/2, k%7, k%2, k%2+1, 1+k, 3*k)
-		fmt.Fprintf(&german, "d%d;sku%d;%d;%d;%d,%02d\n", k/2, k%7, k%2, k%2+1, 1+k, 2*k)
+		fmt.Fprintf(&german, "d%d;sku%d;%d;%d;€1.%03d,%02d\n", k/2, k%7, k%2, k%2+1, 1+k, 2*k)
+		fmt.Fprintf(&tags, "d%d,sku%d,%d,%d,red%d|size%d\n", k/2, k%7, k%2, k%2+1, k%3, k%5)
 		fmt.Fprintf(&latin, "d%d,sku%d,%d,%d,caf\xe9%d\n", k/2, k%7, k%2, k%2+1, k%3)
 		fmt.Fprintf(&dates, "d%d,sku%d,%d,%d,%02d/01/2026 08:%02d\n", k/2, k%7, k%2, k%2+1, 1+k/2, k/2)
 	}
-	for _, text := range []string{thousands.String(), german.String(), dates.String()} {
+	for _, text := range []string{thousands.String(), german.String(), dates.String(), tags.String()} {
 		r := fatal.Or(importer.Recognize(t.Context(), file(t, "log.csv", []byte(text))))(t)
-		if !strings.HasPrefix(r.What, "a table in CSV") || r.Mapping.Columns.Item != "item" || r.Needs != nil {
+		if !strings.HasPrefix(r.What, "a table in CSV") || !strings.Contains("item sku", r.Mapping.Columns.Item) || r.Needs != nil {
 			t.Errorf("%.40s: %s, %+v, %v", text, r.What, r.Mapping.Columns, r.Needs)
 		}
 	}
@@ -154,6 +156,8 @@ func TestUsualNames(t *testing.T) {
 	if diff := cmp.Diff(want, r.Mapping.Columns); diff != "" || len(r.Notes) != 3 {
 		t.Errorf("%q, -want +got:\n%s", r.Notes, diff)
 	}
+	durations := fatal.Or(importer.Recognize(t.Context(), file(t, "log.csv", []byte("decision_id,item,chosen,time\na,x,1,30\na,y,0,12.5\n"))))(t)
+	expect.Equal(t, durations.Mapping.Columns.Time, "-")
 	list, _, err := read(t, "log.csv", rows, r.Mapping)
 	if fatal.If(t, err); len(list[0].Shown) != 2 || list[0].Request.Items[0].Revenue != nil || list[0].Propensity != 0 {
 		t.Errorf("%+v", list[0])
@@ -163,6 +167,68 @@ func TestUsualNames(t *testing.T) {
 			Propensity: "propensity"}})
 	if fatal.If(t, err); list[0].Draw == nil || list[0].Request.Items[0].Revenue != nil {
 		t.Errorf("%+v", list[0])
+	}
+}
+
+// A column of a usual name keeps its role if a cell is unreadable, or foreign: the reader names the line.
+func TestGarbledCells(t *testing.T) {
+	const rows = "decision_id;item;chosen;shown;time;revenue;propensity\na;x;1;1;2026-01-02;49.9;0.5\na;y;0;2;2026-01-02;5;0.5\n" +
+		"b;x;0;1;2026-01-03;49.9;0.2\nb;z;0;2;2026-01-03;4;0.2\n"
+	for _, c := range [][3]string{
+		{"z;0;2;2026-01-03;4", "z;0;2;2026-01-03;€4", `line 5: column revenue: "€4" is not a finite number`},
+		{"49.9", "1.049,90", `line 2: column revenue: "1.049,90" is not a finite number`},
+		{"2026-01-03", "28.03.2026", `line 4: column time: "28.03.2026" is not a time`},
+		{"z;0;2;2026-01-03", "z;0;2;soon", `line 5: column time: "soon" is not a time`},
+		{"y;0;2", "y;0;2nd", `line 3: column shown: "2nd" is no position`},
+		{"y;0", "y;maybe", `line 3: column chosen: "maybe" is neither 0 nor 1`},
+		{"0.2", "20", "line 4: column propensity: the propensity is 20: must be in (0, 1]"},
+		{"b;z", "b;", "line 5: column item is empty"},
+		{"b;z", ";z", "line 5: column decision_id is empty"},
+	} {
+		path := file(t, "log.csv", []byte(strings.ReplaceAll(rows, c[0], c[1])))
+		r := fatal.Or(importer.Recognize(t.Context(), path))(t)
+		if r.Needs != nil {
+			t.Errorf("%s: needs %q", c[1], r.Needs)
+			continue
+		}
+		log, err := importer.Open(t.Context(), path, r.Mapping)
+		if err == nil {
+			_, err = log.Survey(t.Context())
+			fatal.If(t, log.Close())
+		}
+		expect.Part(err)(t, c[2], c[1])
+	}
+	// Rows that are in the file twice are named.
+	twice := fatal.Or(importer.Recognize(t.Context(), file(t, "log.csv", []byte(rows+rows[strings.Index(rows, "\n")+1:]))))(t)
+	if len(twice.Needs) != 1 || !strings.Contains(twice.Needs[0], `("x", for example in line 6). If rows are in the file twice`) {
+		t.Errorf("%q", twice.Needs)
+	}
+}
+
+// A column with a few numbers in another form is no silent category: a note names the first. NA stands for no number.
+func TestForeignNumbers(t *testing.T) {
+	for cells, want := range map[string]string{
+		"€ 10|€ 1,553.56": `price is not taken for a number, because of "€ 10" in decision d0`,
+		"1.553,56|12":     `price is not taken for a number, because of "1.553,56" in decision d0`,
+		"5|6|7|8|9|5|6|7|8|9|5|6|7|8|9|12,5|3 €": `price is not taken for a number, because of "12,5" in decision d7`,
+		"5|6|NA|8": "", "S|M|36|38": "", "a1|a2": "",
+	} {
+		text, list := "decision_id,item,chosen,price\n", strings.Split(cells, "|")
+		for k := range 40 {
+			text += fmt.Sprintf("d%d,sku%d,%d,%q\n", k/2, k%7, k%2*k/2%2, list[k%len(list)])
+		}
+		path := file(t, "log.csv", []byte(text))
+		r := fatal.Or(importer.Recognize(t.Context(), path))(t)
+		log := fatal.Or(importer.Open(t.Context(), path, r.Mapping))(t)
+		placement, notes, err := r.Propose(fatal.Or(log.Survey(t.Context()))(t))
+		fatal.If(t, log.Close())
+		fatal.If(t, err)
+		if got := strings.Join(notes, "\n"); strings.Contains(got, "price is not") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", cells, notes)
+		}
+		if cells == "5|6|NA|8" && !strings.Contains(string(placement), `"default": 6.33, "kind": "number", "name": "price"`) {
+			t.Errorf("%s: %s", cells, placement)
+		}
 	}
 }
 
@@ -180,6 +246,15 @@ func TestRoles(t *testing.T) {
 	r := fatal.Or(importer.Recognize(t.Context(), file(t, "log.csv", []byte("decision_id,item,chosen,propensity\na,x,1,0.5\n"+
 		"a,y,0,0.5\nb,x,0,\nb,z,0,\n"))))(t)
 	expect.Equal(t, r.Mapping.Columns.Propensity, "")
+	expect.Equal(t, len(r.Notes), 1)
+	// Rows of items that were not shown may lack it.
+	const shown = "decision_id,item,chosen,shown,p\na,x,0,0,NA\na,y,1,1,0.5\na,z,0,2,0.5\nb,x,0,1,0.2\nb,y,0,2,0.2\nb,z,0,0,\n"
+	r = fatal.Or(importer.Recognize(t.Context(), file(t, "log.csv", []byte(strings.Replace(shown, "NA", "", 1)))))(t)
+	expect.Equal(t, r.Mapping.Columns.Propensity, "p")
+	list, _, err = read(t, "log.csv", shown, r.Mapping)
+	if fatal.If(t, err); list[0].Propensity != 0.5 || list[1].Propensity != 0.2 {
+		t.Errorf("%+v", list)
+	}
 }
 
 // A log may say how many units were taken, and what they earned, as an outcome of the service does.

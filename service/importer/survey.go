@@ -76,11 +76,15 @@ type column struct {
 	numbers       Range[float64]
 	squares       float64 // the sum of the numbers' squares
 	values        map[string]int
-	taken, passed int // rows with a value other than 0
-	names         int // texts with spaces
+	taken, passed int    // rows with a value other than 0
+	names         int    // texts with spaces
+	absent        int    // texts such as NA, which stand for no number
+	foreign       int    // numbers in another form than 1234.5
+	odd           string // the first value that is no number
 }
 
-func (c *column) add(v api.Value, taken bool) {
+// add counts a value in a decision.
+func (c *column) add(v api.Value, taken bool, decision string) {
 	text := cell.Text(v)
 	if v.Kind == api.Missing || text == "" || strings.EqualFold(text, "null") || strings.EqualFold(text, "nan") ||
 		text == `\N` {
@@ -88,12 +92,23 @@ func (c *column) add(v api.Value, taken bool) {
 		return
 	}
 	c.n++
-	x, isNumber := cell.Number(v)
-	if isNumber {
+	n, err := cell.Typed("number", v)
+	x, isNumber := n.Number, err == nil && n.Kind == api.IsNumber
+	switch {
+	case isNumber:
 		c.numbers.add(x)
 		c.squares += float64(x * x)
-	} else if cell.IsTime(v) {
-		c.times++
+	case err == nil && isMissing(n):
+		c.absent++
+	default:
+		if c.odd == "" {
+			c.odd = fmt.Sprintf("%.40q in decision %s", text, decision)
+		}
+		if cell.IsTime(v) {
+			c.times++
+		} else if foreign.MatchString(text) {
+			c.foreign++
+		}
 	}
 	if strings.Contains(text, " ") {
 		c.names++
@@ -168,7 +183,7 @@ func (v *Survey) add(s *source, f *found, rewards []api.Reward) {
 		if item.revenue != nil {
 			v.Revenue.add(*item.revenue)
 		}
-		v.values(item.fields, false, isTaken(item.id))
+		v.values(item.fields, false, isTaken(item.id), f.id)
 		for name, value := range item.fields {
 			if value != f.items[0].fields[name] && v.columns[name] != nil {
 				v.columns[name].varies = true
@@ -177,13 +192,13 @@ func (v *Survey) add(s *source, f *found, rewards []api.Reward) {
 	}
 	v.Different = len(v.items)
 	if !s.isTable() {
-		v.values(f.user, true, len(rewards) > 0)
+		v.values(f.user, true, len(rewards) > 0, f.id)
 	}
 }
 
 // values adds the values of an item, or of the user, to their columns. A column belongs to the side that named it
 // first.
-func (v *Survey) values(f fields, user, taken bool) {
+func (v *Survey) values(f fields, user, taken bool, decision string) {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		if name == "*" || len(v.columns) >= maxColumns && v.columns[name] == nil {
 			continue
@@ -193,7 +208,7 @@ func (v *Survey) values(f fields, user, taken bool) {
 			v.names = append(v.names, name)
 		}
 		if c := v.columns[name]; c.user == user {
-			c.add(f[name], taken)
+			c.add(f[name], taken, decision)
 		}
 	}
 }
@@ -308,6 +323,11 @@ func (r *Recognized) features(v *Survey) (features []any, notes []string) {
 			continue
 		}
 		f, why := r.feature(v, name)
+		if c := v.columns[name]; c.odd != "" && !r.isItem(name) && !isIDName(name) &&
+			10*(c.numbers.N+c.absent+c.foreign) >= 9*c.n {
+			notes = append(notes, fmt.Sprintf("%s is not taken for a number, because of %s: write numbers as 1234.5.", name,
+				c.odd))
+		}
 		switch {
 		case why != "":
 			none[why] = append(none[why], name)
@@ -404,8 +424,8 @@ func (v *Survey) itemFeature(c *column) map[string]any {
 
 // numberFeature returns the feature of numbers, nil if they are all the same.
 func (c *column) numberFeature() map[string]any {
-	mean := c.numbers.Sum / float64(c.n)
-	sd := math.Sqrt(max(0, c.squares/float64(c.n)-float64(mean*mean)))
+	mean := c.numbers.Sum / float64(c.numbers.N)
+	sd := math.Sqrt(max(0, c.squares/float64(c.numbers.N)-float64(mean*mean)))
 	if sd == 0 {
 		return nil
 	}
@@ -443,7 +463,7 @@ func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why stri
 	switch {
 	case r.isItem(name):
 		return v.itemFeature(c), ""
-	case c.numbers.N == c.n && !isIDName(name):
+	case c.numbers.N > 0 && c.numbers.N+c.absent == c.n && !isIDName(name):
 		if f = c.numberFeature(); f == nil {
 			return nil, ""
 		}

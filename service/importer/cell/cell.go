@@ -150,8 +150,8 @@ func Moment(text string) (int64, error) {
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",
 		"2006-01-02 15:04:05.999999999Z07", "2006-01-02 15:04:05.999999999 UTC", "2006-01-02 15:04:05.999999999",
-		time.DateOnly, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999",
-		"1/2/2006 3:04:05 PM"} {
+		time.DateOnly, "2006-01-02 15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999Z0700",
+		"2006-01-02T15:04:05.999999999", "1/2/2006 3:04:05 PM"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			if y := t.Year(); y < 1678 || y > 2261 {
 				return 0, fmt.Errorf("the time %.40q is beyond what a log holds", text)
