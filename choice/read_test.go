@@ -353,11 +353,16 @@ func TestReadErrors(t *testing.T) {
 		{"a variable that an alternative lacks", "mode,cost_bus\nbus,1\n",
 			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = " +
 				"[\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
-			`line 2: column cost is missing or not a number, for alternative car`},
-		{"text and numbers", "mode,cost_bus,cost_car\nbus,1,x\n",
+			`line 2: there is no column cost_car, for alternative car`},
+		{"text and numbers", "mode,cost_bus,cost_car\nbus,1,2\nbus,1,$3\n",
 			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = " +
 				"[\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
-			`variable cost: it is text for some alternatives and a number for others`},
+			`line 3: column cost_car: "$3" is not a number, but other alternatives have numbers`},
+		{"codes and numbers", "mode,cost_bus,cost_car\nbus,1,007\n",
+			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = " +
+				"[\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
+			`column cost_car is text, and other alternatives have numbers`},
+		{"an open quote", row("north", `"north`), longSpec, `line 2: extraneous or missing " in quoted-field`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			expect.Message(load(t, "table.csv", []byte(c.table), c.spec))(t, c.want)

@@ -124,7 +124,7 @@ func (u *unfolded) Next(columns []int) (*table.Batch, error) {
 			}
 		default:
 			if err := u.spread(c, u.from[j], w); err != nil {
-				return nil, fmt.Errorf("variable %s: %w", u.names[j], err)
+				return nil, err
 			}
 		}
 		if len(c.Text) == 0 {
@@ -184,6 +184,27 @@ func (u *unfolded) indicators(c *table.Column, w *table.Batch) error {
 	return nil
 }
 
+// lacking names the column that the wide table lacks for a variable of an alternative, "" if the table contains it.
+func (u *unfolded) lacking(variable, label string) string {
+	v, k := slices.Index(u.names, variable), slices.Index(u.labels, label)
+	if v < 0 || v >= len(u.from) || u.from[v][k] >= 0 {
+		return ""
+	}
+	return strings.NewReplacer("{alternative}", label, "{variable}", variable).Replace(u.layout.Names)
+}
+
+// mixed names the first value that makes a variable text for an alternative, while it is a number for others.
+func (u *unfolded) mixed(source []*table.Column, from []int, w *table.Batch) error {
+	at := slices.IndexFunc(source, func(c *table.Column) bool { return c != nil && c.Text != nil })
+	column := u.Table.Header()[from[at]]
+	for i, text := range source[at].Text {
+		if _, err := table.ParseNumber(text); err != nil {
+			return fmt.Errorf("%s: column %s: %w, but other alternatives have numbers", table.At(u.Table, w.First+i), column, err)
+		}
+	}
+	return fmt.Errorf("column %s is text, and other alternatives have numbers", column)
+}
+
 // spread stores a variable in c: for each row of w, its values for the alternatives.
 func (u *unfolded) spread(c *table.Column, from []int, w *table.Batch) error {
 	source := make([]*table.Column, len(from))
@@ -196,7 +217,7 @@ func (u *unfolded) spread(c *table.Column, from []int, w *table.Batch) error {
 		}
 	}
 	if text && number {
-		return fmt.Errorf("it is text for some alternatives and a number for others")
+		return u.mixed(source, from, w)
 	}
 	for i := range w.N {
 		for _, s := range source {

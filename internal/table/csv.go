@@ -134,7 +134,7 @@ func (csvRecords) bare(int) bool { return false }
 // explain adds the position to a reading error.
 func explain(err error) error {
 	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
-		return fmt.Errorf("line %d: %w", parse.Line, parse.Err)
+		return fmt.Errorf("line %d: %w", parse.StartLine, parse.Err)
 	}
 	return Damaged(err)
 }
