@@ -30,8 +30,8 @@ func TestAssess(t *testing.T) {
 		{"personalizer.json", []string{"Azure Personalizer's log", "1 of 6 candidates",
 			"how the page was drawn, in 100 %", "of items: id, action; of the user: context",
 			`format = 'personalizer'`}, "", true},
-		{"decisions.dsjson", []string{"contextual bandit in Vowpal Wabbit's dsjson", "5 decisions are left out: " +
-			"they have no context", "of items: brand, price, rating; of the user: age, device",
+		{"decisions.dsjson", []string{"contextual bandit in Vowpal Wabbit's dsjson", "Decisions left out because " +
+			"they have no context: 5.", "of items: brand, price, rating; of the user: age, device",
 			"effective decisions only"}, "", true},
 		{"ccb.dsjson", []string{"slots that share their actions (ccb)", "the probability of the page is unknown",
 			"3 of 6 candidates", "1: 33.3 %"}, "", true},
@@ -67,7 +67,7 @@ func TestAssess(t *testing.T) {
 			`revenue = 'items.margin'`, "of items: brand, items.price, item; of the user: price, age, device"}, "",
 			true},
 		{"steps.csv", []string{"a line for each page in CSV", `list = '|'`, `chosen = 'reference'`,
-			"90 decisions are left out: they list no items", "An item was taken on every page"}, "", false},
+			"Decisions left out because they list no items: 90.", "An item was taken on every page"}, "", false},
 		{"news.tsv", []string{"a line for each page in TSV without a header", `header = ['column1'`, `list = ' '`,
 			`chosen = 'column5'`}, "", false},
 		{"yoo.csv", []string{"a table in CSV"}, "what was taken: a column of 0 and 1", false},

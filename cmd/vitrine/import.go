@@ -373,7 +373,7 @@ func (i *importing) print(t terminal, name string, r *importer.Report) error {
 		fmt.Fprintf(t.out, "%d decisions are in the log already\n", i.before)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.Skipped)) {
-		fmt.Fprintf(t.out, "%d decisions are left out: they %s\n", r.Skipped[reason], reason)
+		fmt.Fprintf(t.out, "decisions left out because they %s: %d\n", reason, r.Skipped[reason])
 	}
 	if i.untimed > 0 {
 		fmt.Fprintf(t.out, "%d decisions have no time: they have the time of the entry before them\n", i.untimed)

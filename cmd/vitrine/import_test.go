@@ -371,8 +371,8 @@ func TestForeignLogs(t *testing.T) {
 	write(t, "food.toml", "[features]\nheat = \"spicy\"\nall = \"*\"\n")
 	report := run1(t, "import", "cb.dsjson", "--placement", "food", "--create", "food.json", "--to", "food",
 		"--mapping", "food.toml")
-	mentions(t, report, "3 decisions, 2 imported", "1 decisions are left out: they have no context",
-		"heat     spicy   4", "not used: FromUrl.hour, constant, i.constant, j.diet, j.spicy")
+	mentions(t, report, "3 decisions, 2 imported", "decisions left out because they have no context: 1",
+		"heat     spicy   4", "not used: i.constant\n")
 	exported := run1(t, "export", "food")
 	mentions(t, exported, `"decision_id":"import-`, `"shown":["salad"],"propensity":0.8`, `"choice":"salad"`,
 		`"decision_id":"e2"`, `"choice":null`, `"shopper":{"hour":9}`, `"diet":"low"`)

@@ -346,7 +346,8 @@ func (l *Log) Read(ctx context.Context, placement string, c *setup.Config,
 		return nil, fmt.Errorf("%s: it has no decision", l.Name)
 	}
 	for name := range s.seen {
-		if !s.used[name] {
+		again := repeats(l.format) && (name == "*" || s.used[lastOf(name)] || isRepeated(name, maps.Keys(s.seen)))
+		if !s.used[name] && !again {
 			s.report.Unused = append(s.report.Unused, name)
 		}
 	}

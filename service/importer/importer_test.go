@@ -121,4 +121,14 @@ func TestNestedColumns(t *testing.T) {
 	if err != nil || !slices.Contains(r.Notes, "Columns of lists and groups are not read: tags.") {
 		t.Errorf("%+v, %v", r, err)
 	}
+	b.Reset()
+	fatal.If(t, parquet.Write(&b, []struct {
+		ID    string   `parquet:"decision_id"`
+		Items []string `parquet:"items"`
+		Click string   `parquet:"click"`
+	}{{"a", []string{"x", "y"}, "x"}, {"b", []string{"x", "z"}, ""}}))
+	r, err = importer.Recognize(t.Context(), file(t, "lists.parquet", b.Bytes()))
+	if err != nil || len(r.Needs) != 1 || !strings.Contains(r.Needs[0], "write the table as JSON Lines") {
+		t.Errorf("%q, %v", r.Needs, err)
+	}
 }

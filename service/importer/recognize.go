@@ -440,6 +440,10 @@ func (k *recognizer) table() error {
 	default:
 		k.long(header, rows)
 	}
+	if k.Needs != nil && k.source.nested != nil && k.Mapping.Columns.Item == "" {
+		k.Needs = nil
+		k.need("the columns of lists and groups, which are only read in JSON: write the table as JSON Lines")
+	}
 	return nil
 }
 

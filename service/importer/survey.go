@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -339,7 +340,7 @@ func (r *Recognized) features(v *Survey) (features []any, notes []string) {
 			continue
 		}
 		short := name
-		if last := lastOf(name); sharing[last] == 1 || sharing[last] == 2 && r.repeats() && last != name &&
+		if last := lastOf(name); sharing[last] == 1 || sharing[last] == 2 && repeats(r.Mapping.Format) && last != name &&
 			v.columns[last] != nil {
 			short = last
 		}
@@ -372,9 +373,7 @@ func (r *Recognized) skips(v *Survey, name string) bool {
 	switch format := r.Mapping.Format; {
 	case name == "", slices.Contains(r.Mapping.roles(), name):
 		return true
-	case r.repeats() && slices.ContainsFunc(v.names, func(o string) bool {
-		return strings.HasSuffix(o, "."+name)
-	}): // a path ends with it
+	case repeats(format) && isRepeated(name, slices.Values(v.names)):
 		return true
 	case format == "obp":
 		return strings.HasPrefix(name, "user-item_affinity_")
@@ -495,8 +494,18 @@ func hasWord(name string, list []string) bool {
 }
 
 // repeats reports whether the readers of a format name a value by its path and again by the last name of the path.
-func (r *Recognized) repeats() bool {
-	return r.Mapping.Format == "dsjson" || r.Mapping.Format == "vwjson"
+func repeats(format string) bool {
+	return format == "dsjson" || format == "vwjson" || format == "personalizer"
+}
+
+// isRepeated reports whether a name is the last of a path.
+func isRepeated(name string, paths iter.Seq[string]) bool {
+	for path := range paths {
+		if strings.HasSuffix(path, "."+name) {
+			return true
+		}
+	}
+	return false
 }
 
 // isIDName reports whether a name says that its numbers are ids.

@@ -199,7 +199,7 @@ func (a *Assessment) describe(v *importer.Survey) {
 // doubt lists the parts of the log that are left out, and those that look wrong.
 func (a *Assessment) doubt(v *importer.Survey) {
 	for _, reason := range slices.Sorted(maps.Keys(v.Skipped)) {
-		a.Problems = append(a.Problems, fmt.Sprintf("%d decisions are left out: they %s.", v.Skipped[reason], reason))
+		a.Problems = append(a.Problems, fmt.Sprintf("Decisions left out because they %s: %d.", reason, v.Skipped[reason]))
 	}
 	if v.Sorted {
 		a.Notes = append(a.Notes, "Rows of a decision are apart: the table is sorted, in a temporary file.")
