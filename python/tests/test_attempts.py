@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import httpx
+import numpy
 import pytest
 
 import vitrine
@@ -228,6 +229,11 @@ def test_lost_delete(monkeypatch: pytest.MonkeyPatch) -> None:
     with vitrine.Client() as client:
         client._http = httpx.Client(transport=httpx.MockTransport(lambda _: next(said)))
         client.delete_placement("home")
+
+
+def test_parameters_of_numpy() -> None:
+    with vitrine.Client() as client:
+        assert client._arguments("PUT", {"reset": numpy.bool_(True)}, {}, None)["params"]["reset"] is True
 
 
 def test_not_modified() -> None:

@@ -1,9 +1,11 @@
 """The workbench on frames. pandas and polars get the same numbers."""
 
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pandas
 import polars
 import pytest
@@ -71,8 +73,18 @@ def test_evaluate(data: Any) -> None:
     assert "nothing checks its model" in repr(result)
     with pytest.raises(vitrine.CommandError, match="cannot be imported as it is"):
         vitrine.evaluate(data.head(0), {"show": "best"})
+    with pytest.raises(vitrine.CommandError, match=r'row 1: column revenue: "€2.7" is not a finite number'):
+        vitrine.evaluate(of_dicts(data, lambda row: {**row, "revenue": f"€{row['revenue']}"}), {"show": "best"})
+    with pytest.warns(UserWarning, match="revenue is not used: it is missing or 0 for every item that was not taken") as warned:
+        vitrine.evaluate(of_dicts(data, lambda row: {**row, "revenue": row["revenue"] * row["chosen"]}), {"show": "best"}, resamples=20)
+    assert {warning.filename for warning in warned} == {__file__}
     sizes = vitrine.evaluate(data, {"show": "revenue", "size": 1}, {"show": "revenue"}, resamples=20)
     assert set(sizes.frame["policy"]) == {"revenue-1", "revenue-2"}
+
+
+def of_dicts(data: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """A frame of the same kind with changed rows."""
+    return type(data)([change(row) for row in pandas.read_csv(vitrine.clicks).to_dict("records")])
 
 
 def test_evaluate_a_service(client: vitrine.Client, service: vitrine.Service) -> None:
@@ -92,6 +104,9 @@ def test_numbers_of_numpy() -> None:
     latent = SPEC | {"model": {"kind": "latent", "classes": pandas.Series([1]).to_numpy()[0]}}
     with pytest.raises(vitrine.CommandError, match="classes"):
         vitrine.fit(vitrine.clicks, latent)
+    request["items"][0]["utility"] = numpy.longdouble(1.5)
+    with pytest.raises(TypeError, match="not a longdouble"):
+        vitrine.optimize(request)
 
 
 @pytest.mark.parametrize("library", [pandas, polars])
@@ -147,8 +162,8 @@ def test_mistakes() -> None:
     for id in ("b\\", "b\\,c"):
         with pytest.raises(ValueError, match=r"include: 'b.*': a backslash"):
             vitrine.optimize(request, include=[id, "a"])
-    for data in (None, {"price": [1]}):
-        with pytest.raises(TypeError, match="must be a frame of pandas or polars, or the path of a table"):
+    for data, kind in ((None, "NoneType"), ([{"price": 1}], "list"), (pandas.Series([1]), "Series")):
+        with pytest.raises(TypeError, match=f"^a {kind}: must be a frame of pandas or polars, or the path of a table"):
             vitrine.fit(data, SPEC)
 
 

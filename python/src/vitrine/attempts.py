@@ -124,8 +124,8 @@ def decoded(answer: httpx.Response, wanted: str) -> Any:
 def plain(value: Any) -> Any:
     """A scalar, an array or a series of numpy, pandas or polars as a value of Python."""
     for listed in ("tolist", "to_list"):
-        if hasattr(value, listed):
-            return getattr(value, listed)()
+        if hasattr(value, listed) and type(of_python := getattr(value, listed)()) is not type(value):
+            return of_python
     raise TypeError(f"{value!r}: JSON holds numbers, strings, true, false, null, lists and dictionaries, not a {type(value).__name__}")
 
 

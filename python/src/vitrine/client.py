@@ -76,7 +76,7 @@ class _Caller:
         if method == "GET" and self._read_your_writes and self._rules.state.wrote:
             query = {"entry": self._rules.state.wrote, **{k: v for k, v in query.items() if v is not None}}
         given: dict[str, Any] = {
-            "params": {k: v for k, v in query.items() if v is not None} or None,
+            "params": {k: plain(v) if hasattr(v, "tolist") else v for k, v in query.items() if v is not None} or None,
             "headers": self._headers | {k: str(v) for k, v in headers.items() if v is not None},
         }
         if body is not None:

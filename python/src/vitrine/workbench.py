@@ -9,6 +9,7 @@ import json
 import os
 import re
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
@@ -81,8 +82,8 @@ def evaluate(log: Source, *policies: Mapping[str, Any], mapping: Spec | None = N
     """Estimates what policies would have earned. Its frame has a row for each policy, or difference, and method.
 
     log is the data directory of a service or, as a frame, the log of another program, which vitrine assess and import
-    read with a mapping, or one that is found. policies and the flags are those of vitrine evaluate; the model of a
-    policy may be a Model.
+    read with a mapping, or one that is found. Warnings name its assumptions. policies and the flags are those of vitrine
+    evaluate; the model of a policy may be a Model.
 
     >>> result = evaluate(pandas.read_csv(vitrine.clicks), {"show": "best"}, {"show": "revenue"}, resamples=50)
     >>> [round(x, 3) for x in result.frame["value"][:1]]
@@ -92,9 +93,11 @@ def evaluate(log: Source, *policies: Mapping[str, Any], mapping: Spec | None = N
         if not isinstance(log, (str, Path)):
             table = _table(log, to)
             start = [f"--mapping={_toml_file(mapping, to / 'given.toml')}"] if mapping else []
-            assessment = finished("assess", table, f"--out={to}", "--decisions=30", *start).stdout
-            if not (to / "mapping.toml").exists():
-                raise CommandError(assessment.strip())
+            assessment = json.loads(finished("assess", table, f"--out={to}", "--decisions=30", "--json", *start).stdout)
+            if needs := assessment.get("needs"):
+                raise CommandError("\n".join([*assessment.get("problems", []), "The log cannot be imported as it is. Supply:", *needs]))
+            for note in assessment.get("notes", []):
+                warnings.warn(note, stacklevel=2)
             finished("import", table, "--placement=home", f"--to={to / 'data'}", f"--create={to / 'placement.json'}", f"--mapping={to / 'mapping.toml'}")
             source = str(to / "data")
         else:
@@ -225,7 +228,7 @@ def _table(data: Source, to: Path) -> str:
     if isinstance(data, (str, Path)):
         return str(data)
     if not hasattr(data, "write_parquet") and not hasattr(data, "to_parquet"):
-        raise TypeError(f"{data!r}: must be a frame of pandas or polars, or the path of a table")
+        raise TypeError(f"a {type(data).__name__}: must be a frame of pandas or polars, or the path of a table")
     path = str(to / "table.parquet")
     if hasattr(data, "write_parquet"):
         data.write_parquet(path)
