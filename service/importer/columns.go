@@ -145,26 +145,20 @@ func (p pages) every(test func(l *pageRows) bool) bool {
 
 // accept reports whether a column holds values and all pass a test.
 func (p pages) accept(name string, test func(v api.Value) bool) bool {
-	all, some := p.pass(name, test)
-	return all && some
+	return p.plays(name, ".", test) // which is no name's end
 }
 
 // plays reports whether a column plays a role: accept, or a value fails the test but the column's name is the usual one.
 // Such a column keeps the role, so that the reader names the value and its line.
 func (p pages) plays(name, usual string, test func(v api.Value) bool) bool {
-	all, some := p.pass(name, test)
-	return all && some || !all && lastOf(name) == usual
-}
-
-// pass reports whether all values of a column pass a test, and whether there are some.
-func (p pages) pass(name string, test func(v api.Value) bool) (all, some bool) {
-	all = p.every(func(l *pageRows) bool {
+	some := false
+	all := p.every(func(l *pageRows) bool {
 		return allOf(l.get(name), func(v api.Value) bool {
 			some = some || !isMissing(v)
 			return isMissing(v) || test(v)
 		})
 	})
-	return all, some
+	return all && some || !all && lastOf(name) == usual
 }
 
 func isMissing(v api.Value) bool { return v.Kind == api.Missing }

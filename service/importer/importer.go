@@ -345,13 +345,13 @@ func (l *Log) Read(ctx context.Context, placement string, c *setup.Config,
 	if s.report.Decisions == 0 {
 		return nil, fmt.Errorf("%s: it has no decision", l.Name)
 	}
-	for name := range s.seen {
-		again := repeats(l.format) && (name == "*" || s.used[lastOf(name)] || isRepeated(name, maps.Keys(s.seen)))
+	names := slices.Sorted(maps.Keys(s.seen))
+	for _, name := range names {
+		again := repeats(l.format) && (name == "*" || s.used[lastOf(name)] || isRepeated(name, names))
 		if !s.used[name] && !again {
 			s.report.Unused = append(s.report.Unused, name)
 		}
 	}
-	slices.Sort(s.report.Unused)
 	s.report.Unused = s.report.Unused[:min(len(s.report.Unused), 50)]
 	return s.report, nil
 }

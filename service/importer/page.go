@@ -199,11 +199,17 @@ func (s *source) resolve(header []string) (key string, err error) {
 	s.columns = m.Columns
 	c := &s.columns
 	named := []string{c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Units, c.Value, c.Revenue, c.Propensity}
+	type role struct{ field, name string }
+	var others []role
 	if m.Events != nil {
-		named = append(named, m.Events.Column)
+		others = append(others, role{"events.column", m.Events.Column})
 	}
 	if l := m.Law; l != nil {
-		named = append(named, l.Page, l.Propensity, l.Slot)
+		others = append(others, role{"sampling_law.page", l.Page}, role{"sampling_law.propensity",
+			l.itemPropensity()}, role{"sampling_law.slot", l.Slot})
+	}
+	for _, o := range others {
+		named = append(named, o.name)
 	}
 	for usual, name := range map[string]*string{
 		"decision_id": &c.Decision, "item": &c.Item, "chosen": &c.Chosen, "time": &c.Time, "shown": &c.Shown,
@@ -220,15 +226,6 @@ func (s *source) resolve(header []string) (key string, err error) {
 	if err := s.use(header, c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Units, c.Value, c.Revenue,
 		c.Propensity); err != nil {
 		return "", fmt.Errorf("name it in [columns] of the mapping: %w", err)
-	}
-	type role struct{ field, name string }
-	var others []role
-	if m.Events != nil {
-		others = append(others, role{"events.column", m.Events.Column})
-	}
-	if l := m.Law; l != nil {
-		others = append(others, role{"sampling_law.page", l.Page}, role{"sampling_law.propensity",
-			l.itemPropensity()}, role{"sampling_law.slot", l.Slot})
 	}
 	for _, f := range slices.Sorted(maps.Keys(m.Features)) {
 		others = append(others, role{"features." + f, m.Features[f]})

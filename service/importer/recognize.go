@@ -104,13 +104,11 @@ func (k *recognizer) recognize() error {
 		k.What = "Vowpal Wabbit's text"
 		k.need("labels action:cost:probability: the lines have none, and only contextual bandits have decisions")
 		return nil
-	case !isText(start):
+	case bytes.ContainsRune(start, 0):
 		return errors.New("the file is neither text, gzip, zstd nor Parquet")
 	}
 	return k.csv(string(start))
 }
-
-func isText(b []byte) bool { return !bytes.ContainsRune(b, 0) }
 
 // vwStart matches a line of a contextual bandit in the text of Vowpal Wabbit.
 var vwStart = regexp.MustCompile(`^((shared|ccb|slates)\b[^|]*|(\d+(:-?[0-9.eE+-]+:[0-9.eE+-]+)? *)*('?[^\s|,]*)?)\|`)

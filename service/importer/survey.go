@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -373,7 +372,7 @@ func (r *Recognized) skips(v *Survey, name string) bool {
 	switch format := r.Mapping.Format; {
 	case name == "", slices.Contains(r.Mapping.roles(), name):
 		return true
-	case repeats(format) && isRepeated(name, slices.Values(v.names)):
+	case repeats(format) && isRepeated(name, v.names):
 		return true
 	case format == "obp":
 		return strings.HasPrefix(name, "user-item_affinity_")
@@ -499,13 +498,8 @@ func repeats(format string) bool {
 }
 
 // isRepeated reports whether a name is the last of a path.
-func isRepeated(name string, paths iter.Seq[string]) bool {
-	for path := range paths {
-		if strings.HasSuffix(path, "."+name) {
-			return true
-		}
-	}
-	return false
+func isRepeated(name string, paths []string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return strings.HasSuffix(path, "."+name) })
 }
 
 // isIDName reports whether a name says that its numbers are ids.
