@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"vitrine/service/api"
 	"vitrine/service/feature"
 )
@@ -101,12 +103,30 @@ func (c *Catalogue) WhyNot(slot int32, now int64) string {
 	return ""
 }
 
-// Mentions reports whether an item's id, groups, texts or payload contain a text in lower case.
+// Mentions reports whether an item's id, groups, texts, or texts and numbers in its payload contain a text in lower case.
 func (c *Catalogue) Mentions(slot int32, text string) bool {
 	f := new(fields)
 	c.read(f, slot)
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
-	return has(f.id) || has(f.payload) || slices.ContainsFunc(f.groups, has) ||
+	return has(f.id) || inPayload(f.payload, has) || slices.ContainsFunc(f.groups, has) ||
 		slices.ContainsFunc(f.values, func(v api.Value) bool { return v.Kind == api.IsText && has(v.Text) }) ||
 		slices.ContainsFunc(f.attributes, func(v api.Value) bool { return v.Kind == api.IsText && has(v.Text) })
+}
+
+// inPayload reports whether has holds for a text or a number in a payload. Only a payload with escapes may contain a text
+// that its bytes lack.
+func inPayload(payload string, has func(string) bool) bool {
+	if !has(payload) && !strings.Contains(payload, `\`) {
+		return false
+	}
+	for d := jsontext.NewDecoder(strings.NewReader(payload)); ; {
+		t, err := d.ReadToken()
+		in, n := d.StackIndex(d.StackDepth())
+		switch isName := in == '{' && n%2 == 1; {
+		case err != nil: // the end
+			return false
+		case !isName && (t.Kind() == '"' || t.Kind() == '0') && has(t.String()):
+			return true
+		}
+	}
 }

@@ -26,6 +26,7 @@ func TestShelf(t *testing.T) {
 	items[5].Available, items[6].ValidFrom, items[7].ValidUntil = new(false), at(200), at(50)
 	items[8].Payload, items[9].Attributes, items[2999].Groups = jsontext.Value(`{"title":"Blue Vase"}`),
 		map[string]any{"brand": "Vasello"}, []string{"VASES"}
+	items[10].Payload = jsontext.Value(`{"title":"\u00dcberraschungsei","tags":[{"name":"s\u00fc\u00df"}],"ean":4006381}`)
 	putItems(t, e, "home", items)
 	now := int64(100 * second)
 	for k, ids := range [][]string{{"sku3", "sku1"}, {"sku3", "sku1"}, {"sku3", "sku2"}} {
@@ -59,6 +60,10 @@ func TestShelf(t *testing.T) {
 			[]string{"sku1", "other"}},
 		{"a title, a brand and a group", engine.ShelfQuery{Contains: "vase", Limit: 9}, 3,
 			[]string{"sku8", "sku9", "sku2999"}},
+		{"a title with escapes", engine.ShelfQuery{Contains: "überr", Limit: 9}, 1, []string{"sku10"}},
+		{"an inner text", engine.ShelfQuery{Contains: "süß", Limit: 9}, 1, []string{"sku10"}},
+		{"a number of a payload", engine.ShelfQuery{Contains: "00638", Limit: 9}, 1, []string{"sku10"}},
+		{"the name of a payload's member", engine.ShelfQuery{Contains: "name", Limit: 9}, 0, nil},
 		{"an id", engine.ShelfQuery{Contains: "sku299", Limit: 2}, 11, []string{"sku299", "sku2990"}},
 		{"shown", engine.ShelfQuery{Only: "shown", Limit: 9}, 4, []string{"sku1", "sku2", "sku3", "other"}},
 		{"never shown", engine.ShelfQuery{Only: "unseen", Limit: 2}, 2998, []string{"sku0", "sku4"}},
