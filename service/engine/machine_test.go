@@ -468,14 +468,19 @@ func (m *machine) RollBack(t *rapid.T) {
 		return
 	}
 	v := rapid.SampledFrom(p.kept).Draw(t, "version")
-	want(t, "roll back", m.engine.RollBack(t.Context(), name, v.number, nil, m.now), nil)
+	err := m.engine.RollBack(t.Context(), name, v.number, nil, m.now)
+	if p.next != nil && !v.now {
+		want(t, "roll back meanwhile", err, engine.ErrRelearning)
+		return
+	}
+	want(t, "roll back", err, nil)
 	if v.now {
 		return
 	}
 	if p.learned {
 		p.keepVersion(m.versions(t, name), false, v.number)
 	}
-	p.modelConfig, p.next = p.configs[v.learner], nil
+	p.modelConfig = p.configs[v.learner]
 	p.learner, p.learned = v.learner, true
 	p.moves()
 	for i := range p.kept {

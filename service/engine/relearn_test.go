@@ -219,8 +219,8 @@ func TestRelearningGoesOn(t *testing.T) {
 	expect.Equal(t, e.Needs(10), 1, "entry n is needed for a replay from entry 10 on")
 }
 
-// A relearning ends with the earlier configuration, a reset, a rollback, the end of the placement, or a broken learner.
-// Other changes wait.
+// A relearning ends with the earlier configuration, a reset, the end of the placement, or a broken learner. Other changes
+// and rollbacks wait.
 func TestRelearningEnds(t *testing.T) {
 	b := budget.New(1 << 30)
 	size := func(setup.Spec) (setup.Size, error) { return setup.Size{Learner: 1000, State: 100}, nil }
@@ -252,6 +252,7 @@ func TestRelearningEnds(t *testing.T) {
 				engine.Change{Reset: reset}, 0)
 			is(t, "a change that no learner sees", err, engine.ErrRelearning)
 		}
+		is(t, "a roll back", e.RollBack(t.Context(), "home", version, nil, 0), engine.ErrRelearning)
 		is(t, what, f(), nil)
 		if e.Relearning("home") != nil {
 			t.Errorf("%s: it goes on", what)
@@ -264,7 +265,6 @@ func TestRelearningEnds(t *testing.T) {
 		_, err := e.Put(t.Context(), "home", []byte(toys), 0)
 		return err
 	})
-	ends("a roll back", func() error { return e.RollBack(t.Context(), "home", version, nil, 0) })
 	ends("a reset", func() error {
 		_, err := e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"seed":9`, 1)),
 			engine.Change{Reset: true}, 0)

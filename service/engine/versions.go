@@ -40,8 +40,9 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 
 // RollBack returns a placement to a version: its learner forgets everything learned since, and the version's
 // configuration comes back. The state before is kept as a version, with a note. If the learner is already in the
-// version's state, it stays. It returns ErrNotFound, an *api.FieldError if the catalogue forbids the configuration,
-// because others share it or an item lacks a feature, ErrMemory, the errors of how.Match, ErrStopped or ctx's error.
+// version's state, it stays. It returns ErrNotFound, ErrRelearning, ErrExperiment for another learner's version, an
+// *api.FieldError if the catalogue forbids the configuration, because others share it or an item lacks a feature,
+// ErrMemory, the errors of how.Match, ErrStopped or ctx's error.
 func (e *Engine) RollBack(ctx context.Context, name string, number uint64, how *Change, now int64) error {
 	if how == nil {
 		how = new(Change)

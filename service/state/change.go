@@ -134,11 +134,9 @@ func (p *Placement) loss(c *setup.Config) error {
 // change returns the event of a change. The log begins at entry from.
 func (p *Placement) change(c *setup.Config, canonical []byte, how *Change, from uint64) eventlog.Body {
 	switch {
-	case p == nil:
-		return &eventlog.PlacementPut{Config: canonical}
-	case p.Relearning != nil && bytes.Equal(p.canonical, canonical):
+	case p != nil && p.Relearning != nil && bytes.Equal(p.canonical, canonical):
 		return &eventlog.RelearningEnded{Reason: "the configuration of before was put"}
-	case p.Config.SameLearner(c):
+	case p == nil, p.Config.SameLearner(c):
 		return &eventlog.PlacementPut{Config: canonical}
 	case !how.Reset && p.Adoptable(c) >= 0:
 		variant := p.Experiment.Name(p.Adoptable(c))
@@ -221,6 +219,8 @@ func (p *Placement) RollBackEvent(number uint64, ready *Worker, match Match) (ev
 			ErrExperiment)
 	case p.currentVersion == number:
 		return nil, nil
+	case p.Relearning != nil: // whoever goes back may not know it, and would lose it for good
+		return nil, fmt.Errorf("placement %q: %w", p.Name, ErrRelearning)
 	}
 	b := &eventlog.LearnerRolledBack{Version: number, Note: fmt.Sprintf("before the roll back to version %d", number)}
 	if v.learner != p.Worker {
