@@ -79,6 +79,33 @@ func isAt(err error, field string) bool {
 	return errors.As(err, &at) && at.Field == field
 }
 
+// A preview warns of fields that requests do not need yet.
+func TestPreviewOfDuties(t *testing.T) {
+	const shop = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}%s}`
+	const trial = `,"mode":"experiment","experiment":{"name":"x","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"%s","share":0.5}]}`
+	for _, c := range []struct{ before, after, want string }{
+		{"", "", ""},
+		{"", `,"mode":"shadow"`, "contain baseline, or"},
+		{"", `,"fallback":"baseline"`, "contain baseline, or"},
+		{"", `,"holdout_share":0.1`, "contain baseline and shopper_id, or"},
+		{"", fmt.Sprintf(trial, "policy"), "contain shopper_id, or"},
+		{`,"mode":"shadow"`, fmt.Sprintf(trial, "baseline"), "contain shopper_id, or"},
+		{`,"mode":"shadow"`, `,"fallback":"baseline"`, ""},
+		{`,"holdout_share":0.1`, fmt.Sprintf(trial, "baseline"), ""},
+	} {
+		e := opened(t, engine.Options{Store: new(memlog.Store)})
+		after := fmt.Appendf(nil, shop, c.after)
+		created := fatal.Or(e.Preview(t.Context(), "home", after, engine.Change{}))(t)
+		put(t, e, "home", fmt.Sprintf(shop, c.before))
+		v := fatal.Or(e.Preview(t.Context(), "home", after, engine.Change{}))(t)
+		got := strings.Join(v.Placement.Warnings, "; ")
+		if !strings.Contains(got, c.want) || c.want == "" && got != "" || len(created.Placement.Warnings) > 0 {
+			t.Errorf("from %s to %s: %q and of a new placement %q, want %q", c.before, c.after, got,
+				created.Placement.Warnings, c.want)
+		}
+	}
+}
+
 // A preview names limits that no item is in, and limits that leave pages empty or shorter.
 func TestPreviewOfLimits(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})

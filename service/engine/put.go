@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -215,7 +217,7 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	how.Reset, how.Relearn = false, false
 	e.mu.RLock()
 	err = e.state.Preview(&v, name, c, how)
-	warnings := e.endedHoldout(name, c)
+	warnings := e.changeWarnings(name, c)
 	e.mu.RUnlock()
 	if err != nil {
 		return v, err
@@ -236,16 +238,23 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	return v, err
 }
 
-// endedHoldout warns of a change that ends a hold-out's comparison, which no undo brings back.
-func (e *Engine) endedHoldout(name string, c *setup.Config) []string {
+// changeWarnings warns of fields that requests do not need before a change, and of the end of a hold-out's comparison,
+// which no undo brings back.
+func (e *Engine) changeWarnings(name string, c *setup.Config) (list []string) {
 	p := e.state.Placements[name]
-	if p == nil || p.Holdout == nil || !p.Config.EndsHoldout(c) {
+	if p == nil {
 		return nil
 	}
-	g, ok := p.Holdout.Gain()
-	if !ok {
-		return nil
+	known := p.Config.Required()
+	if fields := slices.DeleteFunc(c.Required(), func(f string) bool { return slices.Contains(known, f) }); len(fields) > 0 {
+		list = append(list, fmt.Sprintf("from this change on, each request must contain %s, or the service refuses it: "+
+			"check your callers first", strings.Join(fields, " and ")))
 	}
-	return []string{fmt.Sprintf("the comparison with shoppers held out since %s ends, with %d decisions: undoing this "+
-		"change begins another one", g.Since.Format("2006-01-02 15:04 UTC"), g.Decisions)}
+	if p.Holdout != nil && p.Config.EndsHoldout(c) {
+		if g, ok := p.Holdout.Gain(); ok {
+			list = append(list, fmt.Sprintf("the comparison with shoppers held out since %s ends, with %d decisions: "+
+				"undoing this change begins another one", g.Since.Format("2006-01-02 15:04 UTC"), g.Decisions))
+		}
+	}
+	return list
 }

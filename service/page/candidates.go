@@ -56,6 +56,9 @@ func (r *Request) AsksCatalogue() bool {
 	return r.Candidates != nil || r.Filter != "" || len(r.Items) == 0
 }
 
+// drewOnCatalogue reports whether candidates came from the catalogue. A trial has copied them.
+func (r *Request) drewOnCatalogue() bool { return r.stock.items != nil || r.said != nil }
+
 // CatalogueSize bounds the bytes that a request's catalogue candidates take during the decision: N·d floats of rows,
 // plus a constant for each candidate.
 func (v *View) CatalogueSize(r *api.Request) int64 {

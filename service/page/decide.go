@@ -312,7 +312,7 @@ func (d *Decider) explore(o *eventlog.Offered, c *setup.Config,
 
 // baseline returns the caller's own page, in display order.
 func (r *Request) baseline(c *setup.Config, to *route, index map[string]int) (vitrine.Assortment, error) {
-	needed := c.NeedsBaseline() || c.Fallback == api.FallbackBaseline // a caller may send one before the mode that needs it starts
+	needed := c.NeedsBaseline() // a caller may send one before the mode that needs it starts
 	if r.Baseline == nil && needed {
 		return nil, r.missingBaseline(c, to)
 	}
@@ -323,7 +323,7 @@ func (r *Request) baseline(c *setup.Config, to *route, index map[string]int) (vi
 		return nil, api.Fieldf("/baseline", "has %d items, and /slots has %d: the k-th item is in the k-th slot",
 			len(r.Baseline), len(r.Slots))
 	}
-	s, err := find("/baseline", r.Baseline, index, r.stock.items != nil)
+	s, err := find("/baseline", r.Baseline, index, r.drewOnCatalogue())
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func (r *Request) rules(c *setup.Config, index map[string]int) (rules assortment
 	if err := r.addLimits(&rules, c, index); err != nil {
 		return rules, err
 	}
-	if rules.Include, err = find("/include", r.Include, index, r.stock.items != nil); err != nil {
+	if rules.Include, err = find("/include", r.Include, index, r.drewOnCatalogue()); err != nil {
 		return rules, err
 	}
 	for _, u := range r.excluded(c) {

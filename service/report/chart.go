@@ -76,7 +76,10 @@ func (c *chart) draw() template.HTML {
 			y(0), y(0))
 	}
 	format := "2 Jan"
-	if last.Sub(first) < 72*time.Hour { // or two labels could be the same day
+	switch span := last.Sub(first); { // of which the labels divide thirds
+	case span < 3*time.Minute:
+		format = "15:04:05"
+	case span < 72*time.Hour:
 		format = "2 Jan 15:04"
 	}
 	for k := range 4 {

@@ -248,14 +248,16 @@ func sentence(reason string) string {
 	return string(unicode.ToUpper(first)) + reason[size:]
 }
 
-// number writes four significant digits, at most two after the point from 0.1 on, with commas between thousands.
+// number writes four significant digits, at most two after the point from 0.1 on and three digits below, with commas
+// between thousands.
 func number(v float64) string {
 	if v == 0 {
 		return "0"
 	}
-	digits := max(0, 3-int(math.Floor(math.Log10(math.Abs(v)))))
+	size := int(math.Floor(math.Log10(math.Abs(v))))
+	digits := 2 - size
 	if math.Abs(v) >= 0.1 {
-		digits = min(digits, 2)
+		digits = min(max(3-size, 0), 2)
 	}
 	text := strconv.FormatFloat(v, 'f', digits, 64)
 	whole, fraction, isFraction := strings.Cut(text, ".")

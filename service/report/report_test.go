@@ -256,7 +256,7 @@ func TestTicks(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 1234567: "1,234,567", -0.01234567: "−0.01235", 999.96: "1,000",
+	for v, want := range map[float64]string{0: "0", 1234567: "1,234,567", -0.01234567: "−0.0123", 0.007196: "0.0072", 999.96: "1,000",
 		12.5: "12.5", 1e-9: "0.000000001", 100: "100", -1000: "−1,000"} {
 		expect.Equal(t, number(v), want, v, "is written as")
 	}
@@ -265,7 +265,7 @@ func TestNumbers(t *testing.T) {
 }
 
 // Amounts have two digits after the point, everywhere the same, and negative ones a true minus. No two labels of the
-// picture are the same day.
+// picture are the same.
 func TestAmounts(t *testing.T) {
 	for v, want := range map[float64]string{3.6524: "3.65", -14.044: "−14.04", 0.0123: "0.0123", 1234.5: "1,234"} {
 		expect.Equal(t, number(v), want, fmt.Sprint(v))
@@ -274,12 +274,17 @@ func TestAmounts(t *testing.T) {
 		expect.Equal(t, api.Amount(v, "EUR"), want, fmt.Sprint(v))
 	}
 	expect.Equal(t, sentence("it earns between -5.34 EUR and 14.04 EUR"), "It earns between −5.34 EUR and 14.04 EUR.", "a reason")
-	r := example()
-	r.Points = r.Points[:22] // 63 hours
-	labels := regexp.MustCompile(`class="time"[^>]*>([^<]*)`).FindAllStringSubmatch(pageOf(t, r), 4)
-	for k := range labels[1:] {
-		if labels[k][1] == labels[k+1][1] {
-			t.Errorf("two labels are %s", labels[k][1])
+	for _, every := range []time.Duration{3 * time.Hour, 2 * time.Second} {
+		r := example()
+		r.Points = r.Points[:22] // 63 hours, or 42 seconds
+		for k := range r.Points {
+			r.Points[k].Time = r.Begun.Add(time.Duration(k) * every)
+		}
+		labels := regexp.MustCompile(`class="time"[^>]*>([^<]*)`).FindAllStringSubmatch(pageOf(t, r), 4)
+		for k := range labels[1:] {
+			if labels[k][1] == labels[k+1][1] {
+				t.Errorf("two labels are %s", labels[k][1])
+			}
 		}
 	}
 }

@@ -146,13 +146,16 @@ func (c *Config) Answer() api.Placement {
 				k.Collisions))
 		}
 	}
+	if fields := c.Required(); len(fields) > 0 {
+		p.Notes = append(p.Notes, "each request must contain "+strings.Join(fields, " and "))
+	}
 	if c.hidesLaw() {
 		p.Notes = append(p.Notes, "explore: under the placement's rules, the log does not tell how random sets were drawn, "+
 			"and evaluate cannot weigh the items: explore by swaps")
 	}
 	decision, item, bits := c.LogBytes()
-	note := fmt.Sprintf("a decision takes up to about %s of the log, for the rows of %d items shown, and ", size(decision),
-		c.MaxSize)
+	note := fmt.Sprintf("a decision takes up to about %s of the log, for the rows of %s shown, and ", size(decision),
+		hint.Count(c.MaxSize, "item"))
 	if c.LogItems == "all" {
 		note += fmt.Sprintf("%s for each item that a request brings. A choice among some items of the catalogue takes "+
 			"%s for each of the catalogue's", size(item), hint.Count(bits, "bit"))

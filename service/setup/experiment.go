@@ -53,7 +53,19 @@ func (c *Config) checkSegments() error {
 
 // NeedsBaseline reports whether each request must contain the caller's baseline.
 func (c *Config) NeedsBaseline() bool {
-	return c.Mode == api.Shadow || abtest.IsShown(c.Experiment, api.ShowBaseline) || c.Holdout > 0
+	return c.Mode == api.Shadow || abtest.IsShown(c.Experiment, api.ShowBaseline) || c.Holdout > 0 ||
+		c.Fallback == api.FallbackBaseline
+}
+
+// Required lists the optional fields that each request must contain under this configuration.
+func (c *Config) Required() (fields []string) {
+	if c.NeedsBaseline() {
+		fields = append(fields, "baseline")
+	}
+	if c.Mode == api.Experimenting || c.Holdout > 0 {
+		fields = append(fields, "shopper_id")
+	}
+	return fields
 }
 
 // Plain returns the configuration without an experiment, in which the policy decides. A learner that decided during an
