@@ -341,6 +341,15 @@ func TestFollowerLooksForADecision(t *testing.T) {
 		is(t, "a decision that only the leader has", ask(id), nil)
 	}
 	store.gate <- struct{}{} // the outcome
+	decide(t, e, "home", stock("again", 2), 0)
+	fatal.If(t, e.Outcome(t.Context(), "home", "again", "", 1))
+	store.gate <- struct{}{}
+	store.gate <- struct{}{}
+	reach(t, f, e.Sequence())
+	fatal.If(t, store.TruncateBefore(t.Context(), e.Sequence()))
+	decide(t, e, "home", stock("again", 2), 1)
+	is(t, "an id whose earlier decision left the log",
+		func() error { _, err := f.Decision(t.Context(), "home", "again"); return err }(), nil)
 	is(t, "no decision", func() error { _, err := f.Decision(t.Context(), "home", "none"); return err }(),
 		engine.ErrNotFound)
 }

@@ -22,10 +22,11 @@ func (e *Engine) lookUp(placement, id string) *state.Lookup {
 	return e.state.LookUp(placement, id)
 }
 
-// recallNow is recall including all present log entries: if the decision is missing, it catches up and looks again. If
-// catching up fails, that error is returned: the decision may still be in the log.
+// recallNow is recall including all present log entries: if the decision is missing or forgotten, it catches up and
+// looks again, because a forgotten decision's id may be in use again. If catching up fails, that error is returned: the
+// decision may still be in the log.
 func (e *Engine) recallNow(ctx context.Context, placement, id string) (*state.Lookup, error) {
-	if f, err := e.recall(ctx, placement, id); f != nil || err != nil {
+	if f, err := e.recall(ctx, placement, id); f != nil && f.Offer != nil || err != nil {
 		return f, err
 	}
 	if err := e.CatchUp(ctx); err != nil {
