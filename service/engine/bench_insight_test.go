@@ -40,7 +40,7 @@ func BenchmarkInsight(b *testing.B) {
 	})
 	b.Run("explain", func(b *testing.B) {
 		for b.Loop() {
-			fatal.Or(e.Explain(b.Context(), "home", a.Decision, 0))(b)
+			fatal.Or(e.Explain(b.Context(), "home", a.Decision, 0, nil))(b)
 		}
 	})
 	b.Run("try", func(b *testing.B) {

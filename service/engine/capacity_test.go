@@ -448,7 +448,7 @@ func TestCapacityIsExplained(t *testing.T) {
 			t.Errorf("the rules cost %+v", want.Rules)
 		}
 		decide(t, e, name, q, 0)
-		x := fatal.Or(e.Explain(t.Context(), name, "d", 0))(t)
+		x := fatal.Or(e.Explain(t.Context(), name, "d", 0, nil))(t)
 		expect.Equal(t, x.Next, want.Next, name, "the next-best set")
 		expect.Equal(t, x.Rules, want.Rules, name, "the rules")
 	}
@@ -459,7 +459,7 @@ func TestCapacityIsExplained(t *testing.T) {
 	}
 	put(t, e, "all", window+`,"log_items":"all","memory_bytes":1000000000}`)
 	decide(t, e, "all", many, 0)
-	x := fatal.Or(e.Explain(t.Context(), "all", "many", 0))(t)
+	x := fatal.Or(e.Explain(t.Context(), "all", "many", 0, nil))(t)
 	if x.Next != nil || !strings.Contains(strings.Join(x.Unknown, "\n"), "a capacity bounds the spaces") {
 		t.Errorf("%+v, want that the spaces are unknown", x.Unknown)
 	}

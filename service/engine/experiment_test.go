@@ -420,7 +420,7 @@ func TestExplainAVariant(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", onTrial(fourVariants))
 	explain := func(id string) *api.Explanation {
-		x := fatal.Or(e.Explain(t.Context(), "home", id, 0))(t)
+		x := fatal.Or(e.Explain(t.Context(), "home", id, 0, nil))(t)
 		return x
 	}
 	policy := map[string]string{"own": "0", "rival": "1"}

@@ -10,9 +10,11 @@ import (
 	"vitrine/service/setup"
 )
 
-// Explain explains a remembered decision, as far as the log and the remaining policies allow it. It returns the errors
-// of [Engine.Decision].
-func (e *Engine) Explain(ctx context.Context, placement, id string, now int64) (*api.Explanation, error) {
+// Explain explains a remembered decision, as far as the log and the remaining policies allow it. Unless turn is nil, it
+// calls turn once it has found the decision, and leave when it returns. It returns the errors of [Engine.Decision] and
+// turn.
+func (e *Engine) Explain(ctx context.Context, placement, id string, now int64,
+	turn func() (leave func(), err error)) (*api.Explanation, error) {
 	placement, err := e.placementOf(ctx, placement, id)
 	if err != nil {
 		return nil, err
@@ -24,8 +26,8 @@ func (e *Engine) Explain(ctx context.Context, placement, id string, now int64) (
 	if f == nil {
 		return nil, e.missing(placement, id)
 	}
-	if take, ok := ctx.Value(turnKey{}).(func() (func(), error)); ok {
-		leave, err := take()
+	if turn != nil {
+		leave, err := turn()
 		if err != nil {
 			return nil, err
 		}

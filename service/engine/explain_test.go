@@ -116,7 +116,7 @@ func TestTry(t *testing.T) {
 				a := decide(t, e, "home", r, 0)
 				tried.Decision = a.Decision
 				expect.Equal(t, asSeen(tried), asSeen(a), "after", decisions, "decisions")
-				explained := fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0))(t)
+				explained := fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0, nil))(t)
 				if !explained.SamePolicy {
 					t.Error("the policy that decided a moment ago is not there")
 				}
@@ -141,7 +141,7 @@ func TestExplainRules(t *testing.T) {
 			r.Slots[1].Exclude = append(r.Slots[1].Exclude, strings.Repeat("x", 1000)+fmt.Sprint(k))
 		}
 		a := decide(t, e, "home", r, 0)
-		why := fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0))(t)
+		why := fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0, nil))(t)
 		if known := n == 1; known != (len(why.Rules) == 1 && len(why.Unknown) == 0 && len(why.Next.Items) == 2) ||
 			known == slices.ContainsFunc(why.Unknown, func(u string) bool {
 				return strings.Contains(u, "the log does not have them")
@@ -163,7 +163,7 @@ func TestExplainEmptyPage(t *testing.T) {
 	for range 300 { // more than the process remembers candidates of
 		decide(t, e, "home", r, 0)
 	}
-	why := fatal.Or(e.Explain(t.Context(), "home", first, 0))(t)
+	why := fatal.Or(e.Explain(t.Context(), "home", first, 0, nil))(t)
 	if len(why.Items) > 0 || why.Known > 0 || len(why.Unknown) != 1 {
 		t.Errorf("the page shows %v, %d candidates are known, and unknown is %q", why.Items, why.Known, why.Unknown)
 	}
@@ -178,7 +178,7 @@ func TestExplainFormerRules(t *testing.T) {
 	a := decide(t, e, "home", asking(rand.New(rand.NewPCG(5, 1))), 0)
 	explained := func() *api.Explanation {
 		t.Helper()
-		return fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0))(t)
+		return fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0, nil))(t)
 	}
 	before := explained()
 	if len(before.Rules) != 1 || before.Rules[0].Item != "sku5" {
@@ -312,7 +312,7 @@ func TestExplainLater(t *testing.T) {
 		t.Fatalf("version %d decides, %d is kept", a.PolicyEntry, version)
 	}
 	explain := func() *api.Explanation {
-		x := fatal.Or(e.Explain(t.Context(), "", a.Decision, 0))(t)
+		x := fatal.Or(e.Explain(t.Context(), "", a.Decision, 0, nil))(t)
 		checkReasons(t, x)
 		return x
 	}
@@ -333,7 +333,7 @@ func TestExplainLater(t *testing.T) {
 	}
 	b := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))), 0)
 	teach(t, e, "home", 5)
-	x := fatal.Or(e.Explain(t.Context(), "home", b.Decision, 0))(t)
+	x := fatal.Or(e.Explain(t.Context(), "home", b.Decision, 0, nil))(t)
 	if x.SamePolicy || x.PolicyEntry != b.PolicyEntry || x.ExplainedByEntry <= x.PolicyEntry ||
 		x.Items[0].Utility == nil {
 		t.Errorf("of a version that has gone: %+v", x)
@@ -342,7 +342,7 @@ func TestExplainLater(t *testing.T) {
 	if x := explain(); x.Items[0].Utility != nil || len(x.Unknown) == 0 || x.Items[0].ID != a.IDs()[0] {
 		t.Errorf("of other features: %+v", x)
 	}
-	expect.Fails(e.Explain(t.Context(), "home", "none", 0))(t, engine.ErrNotFound, "of an unknown decision")
+	expect.Fails(e.Explain(t.Context(), "home", "none", 0, nil))(t, engine.ErrNotFound, "of an unknown decision")
 }
 
 // Trials of the catalogue's items are trials of these items; rules and filters hold.

@@ -91,7 +91,7 @@ func TestHoldout(t *testing.T) {
 		if held := o.Mode == offer.ByBaseline && o.IDs()[0] == "sku3"; held != is || (o.Variant == api.Holdout) != is {
 			t.Errorf("%s is shown %q of %q", unit, o.IDs(), o.Variant)
 		}
-		if x := fatal.Or(e.Explain(t.Context(), "home", o.Decision, s.now))(t); x.Policy != "0" ||
+		if x := fatal.Or(e.Explain(t.Context(), "home", o.Decision, s.now, nil))(t); x.Policy != "0" ||
 			strings.Contains(strings.Join(x.Unknown, " "), "has ended") {
 			t.Errorf("%s is explained by %+v", unit, x)
 		}

@@ -334,7 +334,7 @@ func TestReadersBesideWriters(t *testing.T) {
 				if _, _, err := try(t.Context(), e, "home", asking(rng), 0); err != nil {
 					t.Error(err)
 				}
-				if _, err := e.Explain(t.Context(), "home", fmt.Sprint("home~1.", 1+rng.IntN(100)), 0); err != nil &&
+				if _, err := e.Explain(t.Context(), "home", fmt.Sprint("home~1.", 1+rng.IntN(100)), 0, nil); err != nil &&
 					!errors.Is(err, engine.ErrNotFound) {
 					t.Error(err)
 				}

@@ -194,7 +194,7 @@ func TestLimitsAreExplained(t *testing.T) {
 	expect.Part(try(t.Context(), free, "home",
 		&api.Request{Limits: []api.Limit{{Attribute: "colour", Max: new(1)}}}, 0))(t, "/limits/0/attribute")
 	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)}, 0)
-	x, err := e.Explain(t.Context(), "home", "d", 0)
+	x, err := e.Explain(t.Context(), "home", "d", 0, nil)
 	fatal.If(t, err)
 	expect.Equal(t, x, whyToo, cmpopts.IgnoreFields(api.Explanation{}, "Decision"))
 }

@@ -43,9 +43,9 @@ var (
 	ErrMemory = errors.New("the service has too little memory")
 	// ErrFollower is returned for a change by an engine that follows its log, which another process writes.
 	ErrFollower = errors.New("this process follows the log, and another one writes it")
-	// ErrNoLeader is returned for a decision or an outcome while no process writes the log. It may be recorded
-	// nevertheless: ask again, under the same id.
-	ErrNoLeader = errors.New("no process writes the log at present")
+	// ErrNoLeader is returned for a decision or an outcome while no process writes the log, or this one cannot reach it.
+	// The decision or outcome may be recorded nevertheless: ask again, under the same id.
+	ErrNoLeader = errors.New("no process that writes the log can be reached at present")
 	// ErrUnanswered is returned for a change that was passed on to the leader and not answered. Made twice, it may do
 	// harm.
 	ErrUnanswered = errors.New("the process that writes the log has not answered, and the change may have been made: " +

@@ -246,6 +246,7 @@ func TestNoLeader(t *testing.T) {
 	p.answer = func([]byte) ([]byte, error) { return nil, errors.New("nobody answers") }
 	_, err := p.follower.Decide(t.Context(), "home", stock("a", 2), 1)
 	is(t, "without a leader", err, engine.ErrNoLeader)
+	expect.Equal(t, err.Error(), "no process that writes the log can be reached at present: nobody answers", "the error")
 	is(t, "an outcome", p.follower.Outcome(t.Context(), "home", "a", "", 1), engine.ErrNoLeader)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -328,7 +329,7 @@ func TestFollowerLooksForADecision(t *testing.T) {
 		func(id string) error { _, err := f.Find(t.Context(), id, nil); return err },
 		func(id string) error { _, err := f.Decision(t.Context(), "home", id); return err },
 		func(id string) error { _, err := f.Decision(t.Context(), "", id); return err },
-		func(id string) error { _, err := f.Explain(t.Context(), "home", id, 0); return err },
+		func(id string) error { _, err := f.Explain(t.Context(), "home", id, 0, nil); return err },
 		func(id string) error { return f.Outcome(t.Context(), "home", id, "", 1) },
 	} {
 		id := fmt.Sprint("d", i)

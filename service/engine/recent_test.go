@@ -28,7 +28,7 @@ func TestRecent(t *testing.T) {
 	}
 	why := func(id string) *api.Explanation {
 		t.Helper()
-		x := fatal.Or(e.Explain(t.Context(), "home", id, 0))(t)
+		x := fatal.Or(e.Explain(t.Context(), "home", id, 0, nil))(t)
 		return x
 	}
 	ask("ruled", 5, itemID(0))
@@ -85,7 +85,7 @@ func TestRowsOfADeletedTwin(t *testing.T) {
 	}
 	check := func(name string, n int) {
 		t.Helper()
-		why := fatal.Or(e.Explain(t.Context(), name, "one", 0))(t)
+		why := fatal.Or(e.Explain(t.Context(), name, "one", 0, nil))(t)
 		item := why.Items[0]
 		if why.Candidates != n || why.Known != n || item.ID != itemID(0) || len(why.Unknown) > 0 {
 			t.Errorf("%s: %d candidates, %d known, the first %q, unknown %q, want %d", name, why.Candidates, why.Known,

@@ -17,13 +17,6 @@ func WithSearch(ctx context.Context) context.Context {
 	return context.WithValue(ctx, searchKey{}, true)
 }
 
-type turnKey struct{}
-
-// WithTurn returns a context with which Explain calls take once it has found the decision, and leave when it returns.
-func WithTurn(ctx context.Context, take func() (leave func(), err error)) context.Context {
-	return context.WithValue(ctx, turnKey{}, take)
-}
-
 // Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the result of Find, with
 // its errors. Other errors are ErrUnread and ctx's.
 func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, error) {

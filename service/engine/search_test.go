@@ -56,7 +56,7 @@ func TestSearch(t *testing.T) {
 		got := fatal.Or(e.Decision(search, "home", id))(t)
 		expect.Equal(t, got, want, id, cmpopts.IgnoreFields(engine.Decision{}, "Offer"))
 		expect.Equal(t, got.Offer.Reply(), want.Offer.Reply(), id)
-		why := fatal.Or(e.Explain(search, "home", id, 3))(t)
+		why := fatal.Or(e.Explain(search, "home", id, 3, nil))(t)
 		if len(why.Items) != 2 || why.Items[0].Utility == nil {
 			t.Errorf("%s is explained by %+v", id, why)
 		}
@@ -65,13 +65,13 @@ func TestSearch(t *testing.T) {
 		expect.Fails(e.Decision(search, "home", missing))(t, engine.ErrNotFound, missing)
 	}
 	turns := 0
-	in := engine.WithTurn(search, func() (func(), error) { turns++; return func() { turns += 10 }, nil })
-	expect.Fails(e.Explain(in, "home", "ever", 3))(t, engine.ErrNotFound, "in turn")
+	turn := func() (func(), error) { turns++; return func() { turns += 10 }, nil }
+	expect.Fails(e.Explain(search, "home", "ever", 3, turn))(t, engine.ErrNotFound, "in turn")
 	expect.Equal(t, turns, 0, "turns before the search has found the decision")
-	fatal.Or(e.Explain(in, "home", "chosen", 3))(t)
+	fatal.Or(e.Explain(search, "home", "chosen", 3, turn))(t)
 	expect.Equal(t, turns, 11, "one turn taken, and left")
-	none := engine.WithTurn(search, func() (func(), error) { return nil, context.DeadlineExceeded })
-	expect.Fails(e.Explain(none, "home", "chosen", 3))(t, context.DeadlineExceeded, "without a turn")
+	turn = func() (func(), error) { return nil, context.DeadlineExceeded }
+	expect.Fails(e.Explain(search, "home", "chosen", 3, turn))(t, context.DeadlineExceeded, "without a turn")
 	_, err := e.Decision(search, "nowhere", "chosen")
 	is(t, "of no placement", err, engine.ErrNotFound)
 }

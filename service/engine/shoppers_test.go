@@ -198,7 +198,7 @@ func TestWhatShoppersOwnIsHidden(t *testing.T) {
 					slices.Sorted(slices.Values(a.IDs()))) {
 					t.Errorf("%s%s: tried %v, %v, want %v", what, more, tried, err, a.IDs())
 				}
-				if _, err := e.Explain(t.Context(), "home", r.Decision, 3); err != nil {
+				if _, err := e.Explain(t.Context(), "home", r.Decision, 3, nil); err != nil {
 					t.Error(err)
 				}
 			}

@@ -54,7 +54,7 @@ func TestSizeOfDecisions(t *testing.T) {
 				item > 52*9 || !strings.Contains(strings.Join(c.Answer().Notes, "\n"), "takes up to about 2.") {
 				t.Errorf("%s: a decision among %s takes %d bytes, and the placement says at most %d, and %d an item: %q", mode, name, len(entry), bound, item, c.Answer().Notes)
 			}
-			x, err := e.Explain(t.Context(), "home", name, 0)
+			x, err := e.Explain(t.Context(), "home", name, 0, nil)
 			if err != nil || x.Next == nil || x.Known != x.Candidates {
 				t.Errorf("%s: a decision among %s is explained by %+v, %v", mode, name, x, err)
 			}
@@ -75,7 +75,7 @@ func TestExplainWithACatalogue(t *testing.T) {
 	}
 	r.Exclude = append(r.Exclude, items[0].ID)
 	decide(t, e, "home", r, 0)
-	why := func() *api.Explanation { return fatal.Or(e.Explain(t.Context(), "home", "d", 0))(t) }
+	why := func() *api.Explanation { return fatal.Or(e.Explain(t.Context(), "home", "d", 0, nil))(t) }
 	if x := why(); x.Next == nil || len(x.Unknown) > 0 {
 		t.Errorf("%+v", x)
 	}

@@ -249,7 +249,7 @@ func TestIDsInTheLogAreRows(t *testing.T) {
 			var why [2]*api.Explanation
 			for k, e := range w.engines {
 				var err error
-				if why[k], err = e.Explain(t.Context(), "home", id, 0); err != nil {
+				if why[k], err = e.Explain(t.Context(), "home", id, 0, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -42,8 +42,11 @@ func (s *Server) listen(c *call) error {
 	defer end()
 	sub := s.feed.Subscribe(placement, c.key.Placements, end)
 	defer s.feed.Leave(sub)
-	after, resumes, err := s.lastEvent(c, placement)
+	after, resumes, err := s.lastEvent(ctx, c, placement)
 	if err != nil {
+		if errors.Is(err, context.Canceled) && c.ctx.Err() == nil {
+			return engine.ErrStopped // the feed ended
+		}
 		return err
 	}
 	h := c.w.Header()
@@ -61,20 +64,17 @@ func (s *Server) listen(c *call) error {
 		s.feed.GoLive(sub)
 		l.sent = s.engine.Sequence()
 	}
-	if !l.send(fmt.Appendf(nil, "%s\nretry: %d\n\n", greeting, retryAfter.Milliseconds())) || l.control.Flush() != nil {
-		return nil
+	if l.send(fmt.Appendf(nil, "%s\nretry: %d\n\n", greeting, retryAfter.Milliseconds())) && l.control.Flush() == nil &&
+		(!resumes || l.catchUp()) {
+		l.follow()
 	}
-	if resumes && !l.catchUp() {
-		return nil
-	}
-	l.follow()
 	return nil
 }
 
 // lastEvent returns the last event that a listener saw, from the header Last-Event-ID. Without the header resumes is
 // false. If the listener asks for one placement, it must exist.
-func (s *Server) lastEvent(c *call, placement string) (after uint64, resumes bool, err error) {
-	ctx, cancel := context.WithTimeout(c.ctx, s.limits.Answer)
+func (s *Server) lastEvent(ctx context.Context, c *call, placement string) (after uint64, resumes bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.limits.Answer)
 	defer cancel()
 	text := c.Header.Get("Last-Event-ID")
 	after, err = strconv.ParseUint(cmp.Or(text, "0"), 10, 64)
@@ -160,10 +160,7 @@ func (l *listener) catchUp() bool {
 		if l.sent+feed.Backlog/2 > l.engine.Sequence() {
 			l.feed.GoLive(l.sub) // later events arrive live, and earlier ones are part of the state
 		}
-		if !l.read() {
-			return false
-		}
-		if l.control.Flush() != nil {
+		if !l.read() || l.control.Flush() != nil {
 			return false
 		}
 	}

@@ -443,7 +443,7 @@ func (s *service) resumeInTurn(ctx context.Context, after int) (stream <-chan st
 }
 
 // A listener that is far behind waits for turns, reads a few events in each, and says meanwhile that it is there. It does
-// not wait for turns while events queue up, nor once the feed ends.
+// not wait for turns while events queue up. Once the feed ends, no listener waits, not even a new one.
 func TestResumedListenersWaitForTurns(t *testing.T) {
 	s := started(t, nil)
 	s.SetHeartbeat(10 * time.Millisecond)
@@ -515,6 +515,7 @@ func TestResumedListenersWaitForTurns(t *testing.T) {
 		last = text
 	}
 	expect.Equal(t, last, end, "the end of the feed")
+	s.problem(503, "stopped", "", "GET", "/v1/events", "", "Last-Event-ID", "0")
 }
 
 // A preview takes its turn when its body is there.

@@ -142,7 +142,7 @@ func (s *Server) routes() (all []*route) {
 			if err != nil {
 				return err
 			}
-			return c.reply(e.Explain(engine.WithTurn(ctx, c.turn), c.placement, c.PathValue("id"), c.now))
+			return c.reply(e.Explain(ctx, c.placement, c.PathValue("id"), c.now, c.turn))
 		},
 			op("explain"+at.of, "Why a decision that is remembered shows what it shows"+at.where+": utilities by "+
 				"feature, the best other set, what rules cost.").
