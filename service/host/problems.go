@@ -41,8 +41,9 @@ func (l *session) away(lag time.Duration, now time.Time) (level, text string) {
 			if lag > maxBehind {
 				level = "bad"
 			}
-			return level, fmt.Sprintf("This process has been behind the log for %v, although it reaches the log's servers: it "+
-				"may lack processor time. Its output says more.", lag.Round(time.Second))
+			return level, fmt.Sprintf("This process has been behind the log for %v, although one of the log's servers answers: "+
+				"the servers may lack a majority, or this process may lack processor time. Its output says more.",
+				lag.Round(time.Second))
 		}
 	}
 	if away <= maxAway {

@@ -147,7 +147,7 @@ func TestReady(t *testing.T) {
 		t.Error("the metrics have another role")
 	}
 	for _, c := range []struct{ leader, want string }{
-		{"process 7", `1h\d+m.*s behind the log, which is written by process 7`},
+		{"process 7", `1h\d+m.*s behind the log, whose last known writer is process 7`},
 		{"", `1h\d+m.*s behind the log, which no process is known to write`}} {
 		_, late := twoProcesses(t, func(_ *server.Options, e *engine.Options) {
 			e.Store, e.Leader = old{e.Store, time.Now().Add(-time.Hour)}, func() string { return c.leader }

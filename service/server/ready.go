@@ -50,7 +50,7 @@ func (s *Server) standing() (p *api.Process, problem string) {
 	}
 	lag, sawEnd := s.engine.Lag()
 	p.LagSeconds, p.Leader = lag.Seconds(), s.engine.Leader()
-	writes := "which is written by " + p.Leader
+	writes := "whose last known writer is " + p.Leader
 	if p.Leader == "" {
 		writes = "which no process is known to write"
 	}

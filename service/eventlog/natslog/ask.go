@@ -124,14 +124,16 @@ func (s *Store) info(ctx context.Context) (jetstream.StreamState, error) {
 	return info.State, nil
 }
 
-// missing returns how many of a stream's replicas are down or behind.
+// missing returns how many of a stream's replicas are down or behind. During writes a healthy replica lacks the last
+// few messages, and NATS does not call it current.
 func missing(info *jetstream.StreamInfo) int64 {
 	if info.Cluster == nil {
 		return 0
 	}
 	n := info.Config.Replicas - 1
 	for _, p := range info.Cluster.Replicas {
-		if p.Current && !p.Offline {
+		isClose := p.Active > 0 && p.Active < 5*time.Second && p.Lag < 1000 // NATS sets 0 for a replica it never heard of
+		if (p.Current || isClose) && !p.Offline {
 			n--
 		}
 	}

@@ -186,6 +186,29 @@ func TestReplicaIsMissing(t *testing.T) {
 	until(t, "all replicas are there again", has(0))
 }
 
+// A replica that is a few messages behind during writes is not missing.
+func TestReplicasDuringWrites(t *testing.T) {
+	second := time.Second
+	for _, c := range []struct {
+		peer jetstream.PeerInfo
+		want int64
+	}{
+		{jetstream.PeerInfo{Current: true, Active: second}, 0},
+		{jetstream.PeerInfo{Current: true, Active: second, Offline: true}, 1},
+		{jetstream.PeerInfo{Active: second, Lag: 3}, 0},
+		{jetstream.PeerInfo{Active: second, Lag: 3, Offline: true}, 1},
+		{jetstream.PeerInfo{Active: second, Lag: 1000}, 1},
+		{jetstream.PeerInfo{Active: 5 * second, Lag: 3}, 1},
+		{jetstream.PeerInfo{Lag: 3}, 1}, // never seen
+	} {
+		info := &jetstream.StreamInfo{Config: jetstream.StreamConfig{Replicas: 2},
+			Cluster: &jetstream.ClusterInfo{Replicas: []*jetstream.PeerInfo{&c.peer}}}
+		if got := natslog.Missing(info); got != c.want {
+			t.Errorf("%+v: %d are missing, want %d", c.peer, got, c.want)
+		}
+	}
+}
+
 // An operator learns which storage is full.
 func TestStorageIsFull(t *testing.T) {
 	err := natslog.Refused(&jetstream.APIError{Code: 503, ErrorCode: 10023, Description: "insufficient resources"})

@@ -59,6 +59,9 @@ func Ask(ctx context.Context, patience time.Duration, request func(context.Conte
 // Reopens adds ErrReopen to an error that means that a server does not answer.
 var Reopens = reopens
 
+// Missing returns how many of a stream's replicas are down or behind.
+var Missing = missing
+
 // Refused adds ErrReopen to the error of a server that rejects a write.
 var Refused = refused
 

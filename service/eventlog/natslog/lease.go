@@ -261,7 +261,8 @@ func (s *Store) took(sent time.Time) {
 }
 
 // Unreached returns how long ago this store sent the last request that the servers answered: a writer a write, a standby
-// a look at the lease. Both do so several times a second, so a longer time means that they do not reach the servers.
+// a look at the lease. Both do so several times a second, so a longer time means that they do not reach the servers. One
+// server answers a look from its own copy, even if the servers lack a majority.
 func (s *Store) Unreached() time.Duration { return s.now().steady.Sub(*s.wrote.Load()) }
 
 // instant is a time on two clocks: the monotonic clock stands still while a machine sleeps, and the time of day may be
