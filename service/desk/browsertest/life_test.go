@@ -98,6 +98,21 @@ func TestPlacementsLife(t *testing.T) {
 	b.press("Go back")
 	b.reads("“window” is back at")
 	expect.Equal(t, size(), 3, "size n after the way back")
+
+	// A running experiment ends before a version of another learner comes back.
+	s.sell(t, "window", "last", 1)
+	b.reads("1 visit since, which earned 1.\n")
+	p := fatal.Or(s.Placement(t.Context(), "window"))(t)
+	p.Notes, p.Warnings, p.Explore, p.ExploreShare, p.MaxSize = nil, nil, "", nil, 4
+	p.Mode, p.Experiment = api.Experimenting, &api.Experiment{Name: "summer", Variants: []api.Variant{
+		{Name: "shop", Show: api.ShowBaseline, Share: 0.5}, {Name: "ours", Show: api.ShowPolicy, Share: 0.5}}}
+	s.ask(t, "PUT", "v1/placements/window?reset=true", p, nil)
+	b.visit("/placements/window/versions")
+	b.on(`[...document.querySelectorAll("main .timeline li")].find((l) => l.innerText.includes("With other settings than today.")).querySelector("button")`, "e.click()")
+	b.reads("An experiment runs. End it first.")
+	if eval[bool](b, "!!"+button("Go back")) {
+		t.Error("the page offers a way back that the service refuses")
+	}
 }
 
 // An experiment is begun, and read when its first decisions count.
@@ -139,14 +154,15 @@ func TestExperiment(t *testing.T) {
 	b.reads("later-0")
 }
 
-// The sentence below the verdict is about the variant that the verdict names, not the surest one.
+// The sentence below the verdict is about the variant that the verdict names, not the surest one. An experiment that is
+// over says how its last visits come to count.
 func TestAhead(t *testing.T) {
 	s := serve(t, nil)
 	variant := func(name, show string, share float64) api.Variant {
 		return api.Variant{Name: name, Show: show, Share: share}
 	}
 	fatal.Or(s.Put(t.Context(), "window", &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "price", Kind: "number"}},
-		Mode: api.Experimenting, Experiment: &api.Experiment{Name: "summer", Variants: []api.Variant{
+		AttributionWindow: "128h", Mode: api.Experimenting, Experiment: &api.Experiment{Name: "summer", Variants: []api.Variant{
 			variant("shop", api.ShowBaseline, 0.5), variant("wide", api.ShowPolicy, 0.25), variant("sure", api.ShowUniform, 0.25)}}}))(t)
 	b := open(t, s.base)
 	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
@@ -156,6 +172,8 @@ func TestAhead(t *testing.T) {
 			if (!String(to).endsWith("/experiment")) return answer;
 			const v = await answer.json();
 			v.experiment.decisions = 100;
+			v.experiment.ends = "2026-01-02T00:00:00Z";
+			v.experiment.variants[0].decisions_made = 1200;
 			v.experiment.variants[1].difference = { low: -5, estimate: 3, high: 11 };
 			v.experiment.variants[2].difference = { low: -1, estimate: 1, high: 3 };
 			return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
@@ -166,6 +184,9 @@ func TestAhead(t *testing.T) {
 	if text := eval[string](b, `document.querySelector(".headline").innerText`); !strings.HasPrefix(text, "wide earns 3 more") {
 		t.Errorf("the page says: %s", text)
 	}
+	b.reads("100 of 1,200 visits counted so far; the others will count with the first visit that comes 8 hours, a sixteenth of the wait for a sale, after them")
+	b.reads("100 of 1,200 visits count so far. Visits that do not count before you end the experiment never will.")
+	b.reads("Too early to tell")
 }
 
 // A placement with a hold-out compares with the shop's own pages before, during and after an experiment.

@@ -56,6 +56,24 @@ func TestRelearnNothing(t *testing.T) {
 	b.reads("The change is made")
 }
 
+// Who chooses the shop's own page learns that requests must send it. A new placement asks once for its currency.
+func TestOwnPage(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 6, 0)
+	b := open(t, s.base)
+	b.visit("/placements/home/settings")
+	b.reads("choose “Your own page” above: every request then sends baseline, or is refused.")
+	b.on(`[...document.querySelectorAll("main label")].find((l) => l.innerText.includes("Your own page, while Vitrine learns from it")).control`, "e.click()")
+	b.reads("Every request then sends baseline, the ids that your page would show by itself. Other requests are refused.")
+	b.run(`window.confirm = () => true`)
+	b.goTo("/new")
+	b.fill("Name", "window")
+	b.wait(`[...document.querySelectorAll("main summary")].some((s) => s.innerText === "Advanced")`)
+	if n := eval[int](b, `[...document.querySelectorAll("main label")].filter((l) => l.textContent.startsWith("Currency")).length`); n != 1 {
+		t.Errorf("a new placement has %d fields for its currency", n)
+	}
+}
+
 // The currency of past amounts is not converted, and the desk says so. It knows the codes.
 func TestCurrencyChanges(t *testing.T) {
 	s := serve(t, nil)

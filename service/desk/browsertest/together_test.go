@@ -138,9 +138,17 @@ func TestExperimentElsewhere(t *testing.T) {
 	a.press("Change the experiment")
 	a.reads("The experiment is changed.")
 	b.wait(first + `.value === "40"`)
+	a.fill("our-page, in percent", "30")
 	b.fill("Ends", "2099-01-01T10:00")
 	b.press("Change the experiment")
 	b.reads("The experiment is changed.")
+	a.reads("Planned until") // it has seen the change of the other tab
+	a.fill("vitrine, in percent", "70")
+	a.press("Change the experiment")
+	a.reads("The experiment has changed since you opened this page")
+	a.on(first, `e.dispatchEvent(new FocusEvent("blur"))`) // as a hand that leaves the field
+	a.press("Show the experiment as it is now")
+	a.wait(first + `.value === "40" && !document.querySelector("main .failure")`)
 	if e := running(); e.Variants[0].Share != 0.4 || e.Ends.IsZero() {
 		t.Errorf("the experiment is %+v", e)
 	}
@@ -183,6 +191,9 @@ func TestPlannedExperiment(t *testing.T) {
 	if ends := fatal.Or(s.Placement(t.Context(), "home"))(t).Experiment.Ends; !ends.Equal(p.Experiment.Ends) {
 		t.Errorf("another share makes the experiment end at %v, not %v", ends, p.Experiment.Ends)
 	}
+	b.fill("Ends", "2020-01-01T10:00")
+	b.press("Change the experiment")
+	b.reads("The end has passed already.")
 	b.on(`[...document.querySelectorAll("main label")].find((l) => l.innerText.includes("End “spring”")).control`, "e.click()")
 	b.press("End the experiment")
 	b.reads("The experiment has ended")

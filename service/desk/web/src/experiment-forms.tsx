@@ -1,10 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, placement, request, requestTagged } from "./api";
-import { phase, words, type ExperimentReport } from "./experiment-report";
+import { phase, visits, words, type ExperimentReport } from "./experiment-report";
 import { Labelled, NumberInput, type PolicyList } from "./form";
-import type { Config } from "./placement-form";
+import { ownPage, type Config } from "./placement-form";
 import { usePoll } from "./poll";
-import { Card, duration, Failure, money, number, percent, portion, Table } from "./ui";
+import { Card, count, duration, Failure, money, number, percent, plural, portion, Table } from "./ui";
 import { useUnsaved } from "./unsaved";
 
 interface Done {
@@ -14,6 +14,11 @@ interface Done {
 
 // changedSince is thrown if an experiment is not the one that the form shows.
 const changedSince = () => new Error("The experiment has changed since you opened this page, in another tab or by somebody else.");
+
+// inFuture throws if an end that was typed has passed.
+const inFuture = (ends: string) => {
+  if (ends && Date.parse(ends) <= Date.now()) throw new Error("The end has passed already.");
+};
 
 // useChange changes the placement as it is: nobody else's change is overwritten.
 function useChange(name: string) {
@@ -36,7 +41,11 @@ function useChange(name: string) {
       setBusy(false);
     }
   };
-  return { failure, busy, edited, change };
+  const forget = () => {
+    saved();
+    fail(undefined);
+  };
+  return { failure, busy, edited, change, forget };
 }
 
 interface Row {
@@ -95,7 +104,7 @@ function Planned(props: { name: string; currency: string | undefined; rows: Row[
   const query = `shares=${shares.join(",")}`;
   const { value: plan, failure } = usePoll((signal) => get<Plan>(`${placement(props.name, "experiment", "plan")}?${query}`, signal), query, 10_000);
   if (!plan) return failure ? <Failure of={failure} /> : null;
-  if (plan.gains.length === 0) return <p class="empty">How long an experiment takes can be told once this placement has sold something.</p>;
+  if (plan.gains.length === 0) return <p class="empty">How long an experiment takes can be told once this placement has sold something, and no earlier visit waits for a sale.</p>;
   return (
     <>
       <p>
@@ -139,7 +148,7 @@ export function Begin(props: Done) {
     const data = new FormData(e.currentTarget as HTMLFormElement);
     const time = (value: string) => (value ? new Date(value).toISOString() : undefined);
     const begun = await change(({ explore, explore_share, ...before }) => {
-      if (ends && Date.parse(ends) <= Date.now()) throw new Error("The end has passed already.");
+      inFuture(ends);
       if (before["mode"] === "experiment") throw new Error("An experiment runs already, from another tab or by somebody else. Only one runs at a time.");
       return {
         ...before,
@@ -242,22 +251,44 @@ function Metrics(props: { of: { name: string; max: number; better: string }[]; c
   );
 }
 
-// ChangeShares changes the shares of an experiment, and its end.
+interface Shares {
+  was: { shares: number[]; ends: string | undefined };
+  shares: number[]; // in percent
+  ends: string;
+  saved?: boolean;
+}
+
+const sharesOf = (r: ExperimentReport): Shares => ({
+  was: { shares: r.variants.map((v) => v.share), ends: r.ends },
+  shares: r.variants.map((v) => Math.round(v.share * 10_000) / 100),
+  ends: r.ends ? local(Date.parse(r.ends)) : "",
+});
+
+// ChangeShares changes the shares of an experiment, and its end. It follows the report until the reader types.
 export function ChangeShares(props: Done & { of: ExperimentReport }) {
   const { of: r } = props;
-  const [shares, setShares] = useState(r.variants.map((v) => Math.round(v.share * 10_000) / 100));
-  const planned = r.ends ? local(Date.parse(r.ends)) : ""; // without its seconds
-  const [ends, setEnds] = useState(planned);
-  const { failure, busy, edited, change } = useChange(props.name);
+  const [typed, type] = useState<Shares>();
+  const form = typed ?? sharesOf(r);
+  const { was, shares, ends } = form;
+  const { failure, busy, edited, change, forget } = useChange(props.name);
+  useEffect(() => { if (typed?.saved) type(undefined); }, [r]); // the report has the change
   const sum = total(shares);
+  const set = (to: Partial<Shares>) => type({ ...form, saved: false, ...to });
   const submit = async (e: Event) => {
     e.preventDefault();
+    const to = { shares: shares.map(share), ends: was.ends };
     const changed = await change((config) => {
       const now = config["experiment"];
-      if (now?.name !== r.name || now.variants.some((v: Config, k: number) => v["share"] !== r.variants[k]?.share)) throw changedSince();
-      return { ...config, experiment: { ...now, ends: ends === planned ? now.ends : ends ? new Date(ends).toISOString() : undefined, variants: now.variants.map((v: Config, k: number) => ({ ...v, share: share(shares[k]!) })) } };
+      if (now?.name !== r.name || now.variants.some((v: Config, k: number) => v["share"] !== was.shares[k]) || Date.parse(now.ends ?? "2000") !== Date.parse(was.ends ?? "2000")) throw changedSince();
+      if (ends !== (was.ends ? local(Date.parse(was.ends)) : "")) { // which has no seconds
+        inFuture(ends);
+        to.ends = ends ? new Date(ends).toISOString() : undefined;
+      }
+      return { ...config, experiment: { ...now, ends: to.ends, variants: now.variants.map((v: Config, k: number) => ({ ...v, share: to.shares[k] })) } };
     });
-    if (changed) props.done("The experiment is changed.");
+    if (!changed) return;
+    type({ was: to, shares, ends, saved: true });
+    props.done("The experiment is changed.");
   };
   return (
     <Card title="Change the shares or the end">
@@ -265,12 +296,12 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
         <p>The fewest shoppers possible move, and only from variants that shrink. What was learned and counted stays.</p>
         <div class="fields">
           {r.variants.map((v, k) => (
-            <Labelled key={v.name} name={`${v.name}, in percent`}>{(id) => <NumberInput id={id} required min={0} max={100} step={0.01} value={shares[k]} change={(to) => setShares((before) => before.map((s, i) => (i === k ? to : s)))} />}</Labelled>
+            <Labelled key={v.name} name={`${v.name}, in percent`}>{(id) => <NumberInput id={id} required min={0} max={100} step={0.01} value={shares[k]} change={(to) => set({ shares: shares.map((s, i) => (i === k ? to : s)) })} />}</Labelled>
           ))}
-          <Labelled name="Ends" help="When you end it, if left empty.">{(id, help) => <input id={id} type="datetime-local" aria-describedby={help} value={ends} onInput={(e) => setEnds(e.currentTarget.value)} />}</Labelled>
+          <Labelled name="Ends" help="When you end it, if left empty.">{(id, help) => <input id={id} type="datetime-local" aria-describedby={help} value={ends} onInput={(e) => set({ ends: e.currentTarget.value })} />}</Labelled>
         </div>
         <Total of={sum} />
-        {failure ? <Failure of={failure} /> : null}
+        {failure ? <><Failure of={failure} /><div><button type="button" onClick={() => { forget(); type(undefined); }}>Show the experiment as it is now</button></div></> : null}
         <div><button disabled={busy || sum !== 100}>Change the experiment</button></div>
       </form>
     </Card>
@@ -300,6 +331,7 @@ export function End(props: Done & { of: ExperimentReport; held: boolean }) {
   return (
     <Card title="End the experiment">
       <form class="wide" onSubmit={submit}>
+        {phase(r) === "over" && r.decisions < visits(r) ? <p class="warning">{count(r.decisions)} of {plural(visits(r), "visit")} count so far. Visits that do not count before you end the experiment never will.</p> : null}
         {early ? <p class="warning">No variant is clearly better yet. If you end it now, nobody knows which one earns more.</p> : null}
         <fieldset>
           <legend>What shoppers see from then on</legend>
@@ -307,6 +339,7 @@ export function End(props: Done & { of: ExperimentReport; held: boolean }) {
           {rivals.map((v) => <label class="choice" key={v.name}><input type="radio" name="next" checked={next === v.name} onChange={() => setNext(v.name)} /> <span>What Vitrine chooses as in <bdi>{v.name}</bdi>, with what it has learned there. The present state is kept as a version</span></label>)}
           <label class="choice"><input type="radio" name="next" checked={next === "/shadow"} onChange={() => setNext("/shadow")} /> Your own page, while Vitrine learns from it</label>
         </fieldset>
+        {next === "/shadow" ? <p class="warning">{ownPage}</p> : null}
         {next === "/shadow" || props.held ? null : <label class="choice"><input type="checkbox" checked={compare} onChange={(e) => setCompare(e.currentTarget.checked)} /> {percent(0.02)} of visits see random items, so that there is still something to compare with</label>}
         {lost.length > 0 ? <p class="warning">What {lost.join(", ")} learned is then lost.</p> : null}
         <label class="choice"><input type="checkbox" checked={sure} onChange={(e) => setSure(e.currentTarget.checked)} /> End “{r.name}”</label>

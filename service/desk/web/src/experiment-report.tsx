@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { placement } from "./api";
 import { lazy } from "./lazy";
-import { amounts, count, Empty, moment, money, number, percent, plural, portion, sentence, Table } from "./ui";
+import { amounts, count, duration, Empty, moment, money, number, percent, plural, portion, sentence, Table } from "./ui";
 
 const Charts = lazy(() => import("./experiment-charts"));
 
@@ -96,6 +96,9 @@ export const from = (r: ExperimentReport) => (r.starts && Date.parse(r.starts) >
 // never reports whether an experiment ended before its start.
 export const never = (r: ExperimentReport) => !!r.ended && !!r.starts && Date.parse(r.ended) < Date.parse(r.starts);
 
+// visits is how many visits took part in an experiment, also those that do not count yet.
+export const visits = (r: ExperimentReport) => r.variants.reduce((n, v) => n + v.decisions_made, 0);
+
 const title = (v: Verdict) => {
   if (v.result === "ship") return `Switch to ${v.variant}`;
   if (v.result === "weigh") return `Your choice: ${v.variant}`;
@@ -119,19 +122,19 @@ function Amount(props: { of: Interval | undefined; write: Write }) {
 }
 
 // Report shows what an experiment has found.
-export function Report(props: { placement: string; of: ExperimentReport; currency: string | undefined; actions?: ComponentChildren }) {
+export function Report(props: { placement: string; of: ExperimentReport; currency: string | undefined; wait?: number | undefined; actions?: ComponentChildren }) {
   const { of: r, currency } = props;
   const paid: Write = (v) => money(v, currency);
   const gained: Write = (v) => money(v, currency, true);
   const at = phase(r);
-  const made = r.variants.reduce((n, v) => n + v.decisions_made, 0);
+  const made = visits(r);
   return (
     <>
-      <VerdictLine of={r.verdict} currency={currency} over={at === "over"} />
+      <VerdictLine of={r.verdict} currency={currency} over={!!r.ended || (at === "over" && r.decisions === made)} />
       <Ahead of={r} write={paid} />
       <p class="quiet">
         {at === "waits" ? `Starts on ${moment(r.starts)}. ` : never(r) ? `It was ended on ${moment(r.ended)}, before its start. ` : `Since ${moment(from(r))}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
-        {count(r.decisions)} of {plural(made, "visit")} {r.ended ? "counted" : "counted so far"}{r.ended || r.decisions === made ? "" : r.counts_from ? `; the next visits will count by ${moment(r.counts_from)}` : "; the others will count once the next shopper comes"}. A visit counts once its outcome is known or the wait for it is over.
+        {count(r.decisions)} of {plural(made, "visit")} {r.ended ? "counted" : "counted so far"}{r.ended || r.decisions === made ? "" : r.counts_from ? `; the next visits will count by ${moment(r.counts_from)}` : props.wait ? `; the others will count with the first visit that comes ${duration(props.wait / 16)}, a sixteenth of the wait for a sale, after them` : ""}. A visit counts once its outcome is known or the wait for it is over.
         {at === "runs" && r.ends ? ` Planned until ${moment(r.ends)}.` : ""}
         {r.min_gain > 0 ? ` A change is worth making if it gains ${paid(r.min_gain)} per visit.` : ""}
       </p>

@@ -8,6 +8,8 @@ import { useUnsaved } from "./unsaved";
 
 export type Config = Record<string, any>;
 
+export const ownPage = "Every request then sends baseline, the ids that your page would show by itself. Other requests are refused.";
+
 interface Preview {
   change: "none" | "create" | "keep" | "restart" | "end" | "adopt";
   placement: Config;
@@ -47,7 +49,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   }, [props.currency]);
   if (!known) return failure ? <Failure of={failure} /> : <Loading />;
   const schema = known.doc.components.schemas["Placement"] ?? {};
-  const more = Object.entries(schema.properties ?? {}).filter(([n, s]) => !s.readOnly && !own.includes(n)).map(([n]) => n);
+  const more = Object.entries(schema.properties ?? {}).filter(([n, s]) => !s.readOnly && !own.includes(n) && (props.tag || n !== "currency")).map(([n]) => n);
   const change = (to: Config) => {
     edited(); // buttons make no input events
     setPreview(undefined);
@@ -147,11 +149,12 @@ function WhoDecides(props: { name: string; of: Config; isNew: boolean; change: (
           ) : null}
           {choice("learn", "Vitrine, but a few shoppers always see your own page: the most telling comparison", { holdout_share: 0.02 })}
           {choice("shadow", "Your own page, while Vitrine learns from it")}
+          {mode === "shadow" ? <p class="warning">{ownPage}</p> : null}
         </>
       )}
       {holds || mode === "experiment" ? (
         <div class="fields">
-          <Labelled name="Shoppers who always see your own page, in percent" help="They stay the same ones, whatever else changes. Every request then sends baseline, the ids that your page would show by itself, and shopper_id.">{(id, help) => <NumberInput id={id} aria-describedby={help} required min={0} max={50} step={0.01} value={percent(of["holdout_share"] ?? 0)} change={(v) => change({ holdout_share: Math.round(v * 100) / 10_000 || undefined })} />}</Labelled>
+          <Labelled name="Shoppers who always see your own page, in percent" help="They stay the same ones, whatever else changes. Every request then sends baseline, the ids that your page would show by itself, and shopper_id. Other requests are refused.">{(id, help) => <NumberInput id={id} aria-describedby={help} required min={0} max={50} step={0.01} value={percent(of["holdout_share"] ?? 0)} change={(v) => change({ holdout_share: Math.round(v * 100) / 10_000 || undefined })} />}</Labelled>
         </div>
       ) : null}
     </fieldset>
@@ -161,7 +164,7 @@ function WhoDecides(props: { name: string; of: Config; isNew: boolean; change: (
 const units = [["days", 86_400], ["hours", 3600], ["minutes", 60], ["seconds", 1]] as const;
 
 // secondsOf reads a duration such as 1h30m.
-function secondsOf(duration: string | undefined): number {
+export function secondsOf(duration: string | undefined): number {
   const length: Record<string, number> = { h: 3600, m: 60, s: 1 };
   return [...(duration ?? "30m").matchAll(/([\d.]+)(h|ms|µs|ns|m|s)/g)].reduce((sum, [, n, unit]) => sum + Number(n) * (length[unit!] ?? 0), 0);
 }

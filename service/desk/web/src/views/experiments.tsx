@@ -2,8 +2,8 @@ import { useState } from "preact/hooks";
 import { get, placement } from "../api";
 import { Begin, ChangeShares, End } from "../experiment-forms";
 import { from, Holdout, never, phase, Report, type ExperimentReport } from "../experiment-report";
+import { secondsOf } from "../placement-form";
 import { usePoll } from "../poll";
-import { useCurrency } from "../products";
 import { useMay } from "../session";
 import { Card, Empty, Failure, Loading, moment, toTop } from "../ui";
 
@@ -18,8 +18,9 @@ const states = { waits: "waits for its start", runs: "runs", over: "is over: cho
 export default function Experiments(props: { name: string }) {
   const { name } = props;
   const may = useMay("admin");
-  const currency = useCurrency(name);
   const [turn, setTurn] = useState(0);
+  const config = usePoll((signal) => get<{ currency?: string; attribution_window?: string }>(placement(name), signal), name, 60_000, turn).value;
+  const currency = config?.currency;
   const [said, say] = useState("");
   const { value, failure } = usePoll((signal) => get<Answer>(placement(name, "experiment"), signal), name, 5000, turn);
   const done = (text: string) => {
@@ -33,13 +34,13 @@ export default function Experiments(props: { name: string }) {
     <>
       <p role="status" class={said ? "good" : "none"}>{said}</p>
       {failure ? <Failure of={failure} /> : null}
-      {now ? <Card title={`${now.name} ${states[phase(now)]}`}><Report placement={name} of={now} currency={currency} /></Card> : (
+      {now ? <Card title={`${now.name} ${states[phase(now)]}`}><Report placement={name} of={now} currency={currency} wait={config && secondsOf(config.attribution_window)} /></Card> : (
         <Card title="Is B better than A?">
           <Empty>No experiment runs. An experiment shows each shopper one of several pages, always the same one, and compares what they earn.{may ? "" : " A key with the scope admin may begin one."}</Empty>
         </Card>
       )}
       {now && may ? <End key={`end ${now.entry}`} name={name} of={now} held={!!value.holdout} done={done} /> : null}
-      {now && may ? <ChangeShares key={`shares ${now.entry} ${now.ends} ${now.variants.map((v) => v.share)}`} name={name} of={now} done={done} /> : null}
+      {now && may ? <ChangeShares key={`shares ${now.entry}`} name={name} of={now} done={done} /> : null}
       {!now && may ? <Begin name={name} done={done} /> : null}
       {value.holdout ? <Card title="What Vitrine earns over your own pages"><Holdout of={value.holdout} currency={currency} /></Card> : null}
       <Card title="Experiments that have ended">

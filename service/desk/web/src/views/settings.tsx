@@ -53,7 +53,7 @@ function Delete(props: { name: string; tag: string; reload: () => Promise<void> 
   return (
     <Card title="Delete the placement">
       <form class="stack" onSubmit={submit}>
-        <p>All visits, versions and what Vitrine has learned here go, and cannot be brought back from the desk. Requests get 404 from then on. To stop using Vitrine but keep what it knows, choose “Your own page” above.</p>
+        <p>All visits, versions and what Vitrine has learned here go, and cannot be brought back from the desk. Requests get 404 from then on. To stop using Vitrine but keep what it knows, choose “Your own page” above: every request then sends <code>baseline</code>, or is refused.</p>
         <label for="typed">Type <strong><bdi>{props.name}</bdi></strong> to delete it</label>
         <input id="typed" type="text" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
         {failure ? <Failure of={failure} /> : null}

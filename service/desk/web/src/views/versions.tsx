@@ -4,6 +4,7 @@ import { title } from "../form";
 import { changed, Differences, type Config } from "../placement-form";
 import { usePoll } from "../poll";
 import { useCurrency } from "../products";
+import { address } from "../routes";
 import { useMay } from "../session";
 import { Card, Empty, Failure, Loading, moment, money, plural, toTop } from "../ui";
 
@@ -75,7 +76,7 @@ export default function Versions(props: { name: string }) {
                 <p>{v.note ? <bdi>{sentence(v.note)}</bdi> : "Kept automatically."}{v.other_learner ? " With other settings than today." : ""}</p>
                 <p class="quiet">
                   {v.learned === undefined ? "" : `It had learned from ${plural(v.learned, "visit")}. `}
-                  {v.rounds_since === 0 ? (v.other_learner ? "" : "No visit has ended since.") : `${plural(v.rounds_since, "visit")} since${v.mean_revenue_since === undefined ? "" : `, which earned ${money(v.mean_revenue_since, currency)} each`}.`}
+                  {v.rounds_since === 0 ? (v.other_learner ? "" : "No visit has ended since.") : `${plural(v.rounds_since, "visit")} since${v.mean_revenue_since === undefined ? "" : `, which earned ${money(v.mean_revenue_since, currency)}${v.rounds_since === 1 ? "" : " each"}`}.`}
                 </p>
                 {may ? <button type="button" id={`back-${v.version}`} aria-expanded={back?.to.version === v.version} onClick={() => void look(v)}>Go back to this…</button> : null}
                 {back?.to.version === v.version ? <Effect {...back} name={name} yes={() => void rollBack(back.to, back.tag)} no={() => { document.getElementById(`back-${v.version}`)!.focus(); setBack(undefined); }} /> : null}
@@ -110,17 +111,18 @@ function Effect(props: { name: string; to: Version; now: Config; yes: () => void
   const { to, now } = props;
   const names = to.config ? changed(now, to.config) : [];
   const same = to.rounds_since === 0 && names.length === 0;
+  const blocked = to.other_learner && now["mode"] === "experiment";
   return (
     <section class="effect" aria-label={`What going back to ${moment(to.time)} changes`}>
       {same ? <p>Going back changes nothing: no visit has ended since, and the settings stay as they are.</p> : <ul>
         <li>{to.rounds_since === 0 ? "Vitrine forgets nothing: no visit has ended since." : `Vitrine forgets what it has learned from the ${plural(to.rounds_since, "visit")} since then, and shows again what it would have shown that day.`}</li>
         {names.length > 0 ? <li>{names.length === 1 ? "One setting changes" : `${plural(names.length, "setting")} change`}, as the table shows.</li> : <li>The settings stay as they are.</li>}
-        {to.config && now["mode"] === "experiment" ? <li class="warning">The running experiment ends.</li> : null}
+        {blocked ? <li class="warning">An experiment runs. <a href={address("placements", props.name, "experiments")}>End it first.</a></li> : null}
         <li>Sales, reports and past experiments stay. Today's state is kept as a version, so you can undo this.</li>
       </ul>}
       {names.length > 0 ? <Differences before={now} after={to.config!} names={names} titles={["Now", "Then"]} /> : null}
       <div class="controls">
-        {same ? null : <button type="button" class="danger" onClick={props.yes}>Go back</button>}
+        {same || blocked ? null : <button type="button" class="danger" onClick={props.yes}>Go back</button>}
         <button type="button" onClick={props.no}>Leave it as it is</button>
       </div>
     </section>
