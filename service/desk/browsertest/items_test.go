@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/page"
+
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
@@ -349,5 +351,34 @@ func TestTextNumbers(t *testing.T) {
 	text := eval[string](b, row("Bowl")+".innerText")
 	for _, want := range []string{"€12.50", "margin €3.25", "7 left"} {
 		expect.Contains(t, text, want, "the row")
+	}
+}
+
+// Narrow rows cut no number and no heading, and a long title leaves room for the price and the id.
+func TestNarrowRows(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 3, 0)
+	b := open(t, s.base)
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+		const ask = fetch;
+		fetch = async (to, o) => {
+			const answer = await ask(to, o);
+			if (!String(to).includes("/shelf")) return answer;
+			const v = await answer.json();
+			for (const i of v.items) Object.assign(i, { shown: 125_213, taken_share: 0.116, revenue_per_page: 123.45 }).item.payload.title = "A vase of clay, burnt by hand, with a very long name";
+			return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
+		};
+	}`})
+	for _, width := range []int{1280, 950, 700, 390} {
+		b.dress(width, "light")
+		b.visit("/placements/home/items")
+		b.wait(row("125,213"))
+		const cut = `[...document.querySelectorAll(".row-of-items.heading > *, .row-of-items .number")].filter((e) => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight).map((e) => e.innerText)`
+		if texts := eval[[]string](b, cut); len(texts) > 0 {
+			t.Errorf("%d pixels cut %q", width, texts)
+		}
+		if !eval[bool](b, `[...document.querySelectorAll(".row-of-items .names > small > bdi")].every((e) => ((id, cell) => id.bottom <= cell.bottom && id.width > 0)(e.getBoundingClientRect(), e.closest("[role=cell]").getBoundingClientRect()))`) {
+			t.Errorf("%d pixels hide an id", width)
+		}
 	}
 }
