@@ -69,7 +69,7 @@ type PastEvent struct {
 	By      string         `json:"by,omitzero" doc:"the name of the API key that asked for it; left out without keys, and if nobody asked"`
 	Version uint64         `json:"version,omitzero"`
 	Note    string         `json:"note,omitzero"`
-	Fields  []ChangedField `json:"fields,omitempty" doc:"settings that differ from those before; left out of the first configuration, and if the log no longer has the one before"`
+	Fields  []ChangedField `json:"fields,omitempty" doc:"settings that differ from those before, or will once relearning-begun has ended with swapped; left out of the first configuration, and if the log no longer has the one before"`
 }
 
 // ChangedField is a setting before and after a change.

@@ -52,7 +52,7 @@ func (e *Engine) History(ctx context.Context, name string) (*api.History, error)
 		if after != nil && before != nil {
 			x.Fields = difference(before, after)
 		}
-		if after != nil {
+		if after != nil && x.Kind != "relearning-begun" {
 			before = after
 		}
 		h.Changes = append(h.Changes, x)
@@ -93,7 +93,7 @@ func pastEvent(event *eventlog.Event) (x api.PastEvent, config []byte) {
 	case *eventlog.LearnerReset:
 		x.Kind, config = "reset", b.Config
 	case *eventlog.RelearningBegun:
-		x.Kind = "relearning-begun"
+		x.Kind, config = "relearning-begun", b.Config // of the second learner
 	case *eventlog.RelearningEnded:
 		x.Kind, x.Note = "relearning-ended", b.Reason
 	case *eventlog.LearnerSwapped:

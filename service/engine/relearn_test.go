@@ -123,6 +123,8 @@ func TestRelearning(t *testing.T) {
 	if c := e.Relearning("home"); c == nil || c.Policy["name"] != "another" {
 		t.Error("there is no relearning")
 	}
+	last := func() api.PastEvent { t.Helper(); return fatal.Or(e.History(t.Context(), "home"))(t).Changes[0] }
+	begun := last()
 	trade(30)
 	wait(t, e)
 	s, _ := e.Stats("home")
@@ -131,6 +133,11 @@ func TestRelearning(t *testing.T) {
 		t.Errorf("%+v, %+v", s, s.Relearning)
 	}
 	exchange(t, e)
+	end := last()
+	if begun.Kind != "relearning-begun" || end.Kind != "swapped" || len(begun.Fields) != 2 {
+		t.Errorf("the history lists %+v, then %+v", begun, end)
+	}
+	expect.Equal(t, end.Fields, begun.Fields, "what changed")
 	fatal.If(t, e.Outcome(t.Context(), "home", "open", "", 1<<60))
 	trade(5)
 	wait(t, e)

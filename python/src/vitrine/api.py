@@ -984,7 +984,7 @@ class PastEvent(TypedDict):
     entry: int
     """Of the log."""
     fields: NotRequired[list[ChangedField]]
-    """Settings that differ from those before; left out of the first configuration, and if the log no longer has the one before."""
+    """Settings that differ from those before, or will once relearning-begun has ended with swapped; left out of the first configuration, and if the log no longer has the one before."""
     kind: Literal["created", "changed", "version-saved", "rolled-back", "reset", "relearning-begun", "relearning-ended", "swapped", "adopted", "alarm-cleared"]
     """What was done: the learner began again after reset, and learns the log after relearning-begun, which ends with swapped or relearning-ended; adopted ended an experiment with the learner of a variant."""
     note: NotRequired[str]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -42,7 +43,8 @@ func TestListOfIDs(t *testing.T) {
 	}
 }
 
-// A change that skips visits says so.
+// A change that skips visits says so. It is not made before as much was learned, unless a person accepts less, and a person
+// may give it up.
 func TestRelearnNothing(t *testing.T) {
 	s := serve(t, nil)
 	s.stocked(t, "home", 6, 9)
@@ -53,7 +55,25 @@ func TestRelearnNothing(t *testing.T) {
 	b.reads("It skips every visit that showed more than 2 items")
 	b.reads("until it has learned from half as many visits, or you accept less")
 	b.press("Make the change")
-	b.reads("The change is made")
+	b.reads("Vitrine learns from the log first, and makes the change then.")
+	size := func() int { t.Helper(); return fatal.Or(s.Placement(t.Context(), "home"))(t).MaxSize }
+	expect.Equal(t, size(), 3, "items while Vitrine learns")
+	b.visit("/placements/home")
+	b.wait(`/learned from [0-3] visits? so far. The present settings learned from 9 visits: at half as many, the change is made./.test(document.querySelector("main").innerText)`)
+	b.press("Give the change up")
+	b.wait(`!document.querySelector("main progress")`)
+	b.visit("/placements/home/settings")
+	b.fill("At most", "2")
+	b.press("See what this does")
+	b.press("Make the change")
+	b.reads("Vitrine learns a change from the log")
+	b.visit("/placements/home/history")
+	b.reads("Learning from the log began")
+	b.reads("Items to show at most: 3 → 2")
+	b.press("Accept less")
+	b.reads("The change is made.")
+	expect.Equal(t, size(), 2, "items after the change")
+	b.reads("Learning from the log finished, and settings changed")
 }
 
 // Who chooses the shop's own page learns that requests must send it. A new placement asks once for its currency.
@@ -62,9 +82,9 @@ func TestOwnPage(t *testing.T) {
 	s.stocked(t, "home", 6, 0)
 	b := open(t, s.base)
 	b.visit("/placements/home/settings")
-	b.reads("choose “Your own page” above: every request then sends baseline, or is refused.")
+	b.reads("choose “Your own page” above. Every request must then send baseline, or it is refused.")
 	b.on(`[...document.querySelectorAll("main label")].find((l) => l.innerText.includes("Your own page, while Vitrine learns from it")).control`, "e.click()")
-	b.reads("Every request then sends baseline, the ids that your page would show by itself. Other requests are refused.")
+	b.reads("Every request must then send baseline, the ids that your page would show by itself. Other requests are refused.")
 	b.run(`window.confirm = () => true`)
 	b.goTo("/new")
 	b.fill("Name", "window")

@@ -1,1 +1,1 @@
-import{d as e,f as t,p as n}from"./index.js";async function r(r,i){let{value:a,tag:o}=await n(e(r)),{notes:s,warnings:c,...l}=a,u=Object.fromEntries(Object.entries({...l,...i(l)}).filter(([,e])=>e!==void 0));return await t(`PUT`,e(r),{body:u,headers:{"If-Match":o}}),l}export{r as t};
+import{d as e,f as t,p as n}from"./index.js";async function r(r,i,a=``){let{value:o,tag:s}=await n(e(r)),{notes:c,warnings:l,...u}=o,d=Object.fromEntries(Object.entries({...u,...i(u)}).filter(([,e])=>e!==void 0));return await t(`PUT`,e(r)+a,{body:d,headers:{"If-Match":s}}),u}export{r as t};

@@ -8,7 +8,7 @@ import { useUnsaved } from "./unsaved";
 
 export type Config = Record<string, any>;
 
-export const ownPage = "Every request then sends baseline, the ids that your page would show by itself. Other requests are refused.";
+export const ownPage = "Every request must then send baseline, the ids that your page would show by itself. Other requests are refused.";
 
 interface Preview {
   change: "none" | "create" | "keep" | "restart" | "end" | "adopt";
@@ -29,7 +29,7 @@ export function changed(before: Config, after: Config): string[] {
 
 // PlacementForm edits a configuration, and says what a change would do before it makes it. tag is the ETag of a placement
 // that exists, which reload reads again; currency is that of a new one.
-export function PlacementForm(props: { name: string; config: Config; tag?: string | undefined; currency?: string | undefined; reload?: () => void; done: () => void }) {
+export function PlacementForm(props: { name: string; config: Config; tag?: string | undefined; currency?: string | undefined; reload?: () => void; done: (query: string) => void }) {
   const [config, setConfig] = useState(props.config);
   const [known, setKnown] = useState<{ doc: Document; policies: PolicyEntry[] }>();
   const [preview, setPreview] = useState<Preview>();
@@ -83,7 +83,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
     const query = preview!.change === "end" ? "?reset=true" : preview!.change === "restart" && preview!.lost ? "?" + how : "";
     await request("PUT", placement(props.name) + query, { body: config, headers });
     saved();
-    props.done();
+    props.done(query);
   });
   return (
     <form class="wide" onInput={edited} onSubmit={ask}>

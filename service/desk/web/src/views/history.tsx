@@ -5,6 +5,7 @@ import { Setting, title } from "../form";
 import { changed, type Config } from "../placement-form";
 import { usePoll } from "../poll";
 import { useProducts, type Product } from "../products";
+import { Relearning } from "../relearning";
 import { address } from "../routes";
 import { useMay } from "../session";
 import { type OverviewAnswer } from "../series";
@@ -66,7 +67,7 @@ const checks = {
 const learned = (c: Change) => ["reset", "swapped", "adopted", "rolled-back"].includes(c.kind);
 
 // undoable reports whether something takes a change back. Experiments begin and end in their own tab.
-const undoable = (c: Change) => !!c.fields?.length && (learned(c) || !c.fields.some((f) => f.field === "experiment"));
+const undoable = (c: Change) => !!c.fields?.length && c.kind !== "relearning-begun" && (learned(c) || !c.fields.some((f) => f.field === "experiment"));
 
 const pages = ["include", "exclude"]; // settings that are items
 
@@ -88,7 +89,7 @@ function undone(now: string[] | undefined, c: Changed): unknown {
 function overtaken(c: Change, changes: Change[]): string | undefined {
   for (const f of c.fields ?? []) {
     const { came, went } = moved(f) ?? { came: [], went: [] };
-    const later = came.length + went.length === 0 ? changes.find((o) => o.fields?.some((g) => g.field === f.field)) : undefined; // the latest comes first
+    const later = came.length + went.length === 0 ? changes.find((o) => o.kind !== "relearning-begun" && o.fields?.some((g) => g.field === f.field)) : undefined; // the latest comes first
     if (!later || later.entry === c.entry || JSON.stringify(later.fields!.find((g) => g.field === f.field)!.after) === JSON.stringify(f.after)) continue;
     return `“${title(f.field)}” was changed again on ${moment(later.time)}${later.by ? ` by ${later.by}` : ""}, and undoing this change would lose that. Undo the later change first.`;
   }
@@ -141,6 +142,7 @@ export default function History(props: { name: string }) {
       {failed ? <Failure of={failed} /> : null}
       {failure ? <Failure of={failure} /> : null}
       <Trouble of={health} currency={overview.placements[0]?.currency} />
+      <Relearning name={name} done={(text) => { say(text); setTurn(turn + 1); }} />
       {standing && may ? (
         <div class="controls">
           <button type="button" onClick={() => setAsks(true)}>Clear the alarm…</button>

@@ -6,6 +6,7 @@ import { Earned, modeWords, Money } from "../gains";
 import { lazy } from "../lazy";
 import { usePoll } from "../poll";
 import { Item, productOf, type Shelf } from "../products";
+import { Relearning } from "../relearning";
 import { Revenue } from "../revenue";
 import { address } from "../routes";
 import { type Entry, type OverviewAnswer } from "../series";
@@ -30,6 +31,7 @@ export default function Placement(props: { name: string }) {
   const figures = (p: Entry) => (
     <>
       <Trouble of={p.health} name={name} currency={p.currency} />
+      <Relearning name={name} />
       {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} over={phase(p.experiment) === "over"} /> : null}
       <div class="grid four">
         <Earned of={p} />

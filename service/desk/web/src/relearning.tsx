@@ -1,0 +1,49 @@
+import { useState } from "preact/hooks";
+import { adjust } from "./adjust";
+import { get, placement } from "./api";
+import { usePoll } from "./poll";
+import { useMay } from "./session";
+import { Card, count, Failure, plural } from "./ui";
+
+interface Stats {
+  learned: number;
+  relearning?: { from_entry: number; entry: number; to_entry: number; learned: number };
+}
+
+interface History {
+  changes: { kind: string; fields?: { field: string; after?: unknown }[] }[];
+}
+
+// Relearning says how far a second learner is that learns a change from the log. A reader may accept the change at once, or
+// give it up.
+export function Relearning(props: { name: string; done?: (said: string) => void }) {
+  const { name } = props;
+  const may = useMay("admin");
+  const [turn, setTurn] = useState(0);
+  const [failed, fail] = useState<unknown>();
+  const { value } = usePoll((signal) => get<Stats>(placement(name, "stats"), signal), name, 5000, turn);
+  const r = value?.relearning;
+  if (!r) return null;
+  const act = (what: () => Promise<unknown>, said: string) => () => {
+    fail(undefined);
+    what().then(() => { setTurn(turn + 1); props.done?.(said); }, fail);
+  };
+  const accept = async () => {
+    const { changes } = await get<History>(placement(name, "history"));
+    const fields = changes.find((c) => c.kind === "relearning-begun")?.fields ?? [];
+    await adjust(name, () => Object.fromEntries(fields.map((f) => [f.field, f.after])), "?relearn=accept");
+  };
+  return (
+    <Card title="Vitrine learns a change from the log">
+      <progress value={Math.max(r.entry - r.from_entry, 0)} max={r.to_entry - r.from_entry} aria-label="Entries of the log that it learned from" />
+      <p>It is at entry {count(r.entry)} of {count(r.to_entry)}, and learned from {plural(r.learned, "visit")} so far. The present settings learned from {plural(value.learned, "visit")}: at half as many, the change is made.</p>
+      {failed ? <Failure of={failed} /> : null}
+      {may ? (
+        <div class="controls">
+          <button type="button" onClick={act(accept, "The change is made.")}>Accept less</button>
+          <button type="button" onClick={act(() => adjust(name, () => ({})), "The change is given up.")}>Give the change up</button>
+        </div>
+      ) : null}
+    </Card>
+  );
+}
