@@ -14,12 +14,11 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
-	"vitrine/service/host/hosttest"
 )
 
 // busy is a service in this process with shoppers.
 type busy struct {
-	*hosttest.Ledger
+	*ledger
 	log   *watchedLog
 	stop  context.CancelFunc // stops it, and sends shoppers who wait away
 	ended chan error         // gets what the service ends with
@@ -28,7 +27,7 @@ type busy struct {
 // served starts a service, and returns once it is busy.
 func served(t *testing.T, s *service) *busy {
 	t.Helper()
-	v := &busy{Ledger: hosttest.NewLedger(t)}
+	v := &busy{ledger: newLedger(t)}
 	s.Limits.Answer.Duration = 100 * time.Millisecond
 	v.log, v.ended = &watchedLog{more: make(chan struct{}, 1)}, make(chan error, 1)
 	ctx, stop := context.WithTimeout(v.Context(), patience)
@@ -54,7 +53,7 @@ func (v *busy) end(log string) {
 }
 
 // servedFrom is a service with its log on a NATS server.
-func servedFrom(t *testing.T, nats *hosttest.NATS) *busy {
+func servedFrom(t *testing.T, nats *natsProcess) *busy {
 	t.Helper()
 	s := newService(t)
 	s.Log.URL, s.options.Patience = nats.URL(), 5*time.Second
@@ -85,7 +84,7 @@ const reopening = "the log will be opened again"
 // stops, and the service opens the log again by itself once the server is back.
 func TestLogIsAway(t *testing.T) {
 	t.Parallel()
-	nats := hosttest.StartNATS(t)
+	nats := startNATS(t)
 	v := servedFrom(t, nats)
 	nats.Kill()
 	v.await(reopening)
@@ -100,7 +99,7 @@ func TestLogIsAway(t *testing.T) {
 // The server of NATS starts after the service, which waits for it.
 func TestServerComesLater(t *testing.T) {
 	t.Parallel()
-	nats := hosttest.StartNATS(t)
+	nats := startNATS(t)
 	nats.Kill()
 	back := make(chan struct{})
 	go func() {
@@ -116,7 +115,7 @@ func TestServerComesLater(t *testing.T) {
 // The server comes back without acknowledged entries: the service says so, and ends.
 func TestLogComesBackEmpty(t *testing.T) {
 	t.Parallel()
-	nats := hosttest.StartNATS(t)
+	nats := startNATS(t)
 	v := servedFrom(t, nats)
 	nats.Kill()
 	v.await(reopening)
@@ -132,7 +131,7 @@ func TestLogComesBackEmpty(t *testing.T) {
 // again when the other one is gone.
 func TestLogIsTakenOver(t *testing.T) {
 	t.Parallel()
-	nats := hosttest.StartNATS(t)
+	nats := startNATS(t)
 	v := servedFrom(t, nats)
 	heir := fatal.Or(natslog.Open(t.Context(), natslog.Options{URL: nats.URL(), TakeOver: true, Process: "heir"}))(t)
 	defer heir.Close()
@@ -157,10 +156,10 @@ const (
 // is asked to. The first one then follows.
 func TestSecondService(t *testing.T) {
 	t.Parallel()
-	nats := hosttest.StartNATS(t)
+	nats := startNATS(t)
 	first := servedFrom(t, nats)
 	first.Leave()
-	file, data := hosttest.ServiceFile(t, fmt.Sprintf("[log]\nurl = %q\n", nats.URL()))
+	file, data := serviceFile(t, fmt.Sprintf("[log]\nurl = %q\n", nats.URL()))
 	if said, code := command(t, "serve", "--data", data, "--take-over"); code != 2 {
 		t.Errorf("--take-over of a directory: exit status %d\n%s", code, said)
 	}
@@ -174,13 +173,13 @@ func TestSecondService(t *testing.T) {
 	}
 	expect.Contains(t, second.Said(), fmt.Sprint("process ", os.Getpid()),
 		"it does not name the process that writes the log")
-	mine, yours := first.Stats(t.Context(), "home"), hosttest.Learning{}
+	mine, yours := first.Stats(t.Context(), "home"), learning{}
 	first.At(url)
-	for deadline := time.Now().Add(patience); yours.Tally != mine.Tally &&
+	for deadline := time.Now().Add(patience); yours.tally != mine.tally &&
 		time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		yours = first.Stats(t.Context(), "home")
 	}
-	if yours.Tally != mine.Tally || mine.Decisions == 0 {
+	if yours.tally != mine.tally || mine.Decisions == 0 {
 		t.Errorf("the second service has %+v, the first %+v", yours, mine)
 	}
 	second.Stop()

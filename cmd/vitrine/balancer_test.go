@@ -18,7 +18,6 @@ import (
 	"vitrine/internal/freeport"
 	"vitrine/internal/long"
 	"vitrine/service/client"
-	"vitrine/service/host/hosttest"
 	"vitrine/service/load"
 )
 
@@ -100,10 +99,10 @@ func TestLoadBalancer(t *testing.T) {
 	for i, p := range ports {
 		h.nats([]string{fmt.Sprint("NAME=n", i), fmt.Sprint("PORT=", p[0]), fmt.Sprint("ROUTES=", p[1])}, "nats.conf")
 	}
-	var processes []*hosttest.Process
+	var processes []*process
 	var urls []string
 	for range 3 {
-		file, _ := hosttest.ServiceFile(t, fmt.Sprintf("[log]\nurl = %q\nreplicas = 3\n", strings.Join(servers, ",")))
+		file, _ := serviceFile(t, fmt.Sprintf("[log]\nurl = %q\nreplicas = 3\n", strings.Join(servers, ",")))
 		p := program.Serve(t, file)
 		processes, urls = append(processes, p), append(urls, p.Listening())
 	}

@@ -25,7 +25,6 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
-	"vitrine/service/host/hosttest"
 )
 
 var (
@@ -123,7 +122,7 @@ func TestFlips(t *testing.T) {
 		if sources[cut] == "" {
 			sources[cut] = stocked(t, *flipRounds, cut)
 		}
-		file, data := hosttest.ServiceFile(t, "")
+		file, data := serviceFile(t, "")
 		fatal.If(t, os.CopyFS(data, os.DirFS(sources[cut])))
 		before := filepath.Join(t.TempDir(), "before")
 		fatal.If(t, os.CopyFS(before, os.DirFS(data)))

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"vitrine/service/host"
-	"vitrine/service/host/hosttest"
 )
 
 // SIGHUP ends the service as SIGTERM does, with a snapshot: a terminal was closed, or an operator asks for a reload, and
@@ -18,7 +17,7 @@ import (
 // if it was started with SIGINT ignored.
 func TestHangUp(t *testing.T) {
 	const config = `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`
-	file, data := hosttest.ServiceFile(t, "")
+	file, data := serviceFile(t, "")
 	p := program.Serve(t, file)
 	ask(t, 201, "PUT", p.Listening()+"/v1/placements/home", config)
 	p.Signal(unix.SIGHUP)
@@ -33,7 +32,7 @@ func TestHangUp(t *testing.T) {
 	for signal, start := range map[unix.Signal][]string{
 		unix.SIGHUP: {"nohup"}, unix.SIGINT: {"sh", "-c", `trap "" INT; exec "$@"`, "sh"}, // as in the background of a script
 	} {
-		p = hosttest.Program(start[0]).Start(t, append(start[1:], string(*program), "serve", "--config", file)...)
+		p = executable(start[0]).Start(t, append(start[1:], string(*program), "serve", "--config", file)...)
 		url := p.Listening()
 		p.Signal(signal)
 		for range 50 { // it has time to end

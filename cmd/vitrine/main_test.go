@@ -24,11 +24,10 @@ import (
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
-	"vitrine/service/host/hosttest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(hearing{m}, map[string]func(){"vitrine": main, "nats-server": hosttest.NATSServer})
+	testscript.Main(hearing{m}, map[string]func(){"vitrine": main, "nats-server": natsMain})
 }
 
 // hearing lets the programs that tests start hear SIGINT and SIGHUP, even if the tests run under nohup or in the

@@ -15,7 +15,6 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/api"
-	"vitrine/service/host/hosttest"
 )
 
 var (
@@ -27,7 +26,7 @@ var (
 // evicted meanwhile, and outcomes of the first ones are accepted and learned.
 func TestMemoryWaits(t *testing.T) {
 	long.Test(t)
-	file, data := hosttest.ServiceFile(t, "")
+	file, data := serviceFile(t, "")
 	p := program.Serve(t, file)
 	url := p.Listening()
 	list := filepath.Join(t.TempDir(), "acknowledged.jsonl")
@@ -91,7 +90,7 @@ func decisionsIn(t *testing.T, path string) (all []acknowledgedDecision) {
 }
 
 // residentSet returns the resident memory of a process, if the system supports /proc.
-func residentSet(p *hosttest.Process) string {
+func residentSet(p *process) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
 	if err != nil {
 		return "unknown"

@@ -12,14 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/host/hosttest"
 )
 
 // Decisions and learned states are in files that only their owner may read: the log, its mark, snapshots and bases, and
 // backups of these. The data directory may be open to others, because an operator or a package made it.
 func TestFilesArePrivate(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o022))
-	file, data := hosttest.ServiceFile(t, "[snapshots]\nevery = \"50ms\"\n[retention]\nage = \"1d\"\n")
+	file, data := serviceFile(t, "[snapshots]\nevery = \"50ms\"\n[retention]\nage = \"1d\"\n")
 	fatal.If(t, os.Mkdir(data, 0o755))
 	p := program.Serve(t, file)
 	url := p.Listening()

@@ -31,7 +31,6 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/eventlog/natslog/natstest"
-	"vitrine/service/host/hosttest"
 )
 
 // secrets are the values that a run must neither print nor write, by their descriptions.
@@ -87,7 +86,7 @@ func (s *secrets) command(want int, args ...string) string {
 }
 
 // end stops a service, and notes what it printed.
-func (s *secrets) end(p *hosttest.Process) {
+func (s *secrets) end(p *process) {
 	s.Helper()
 	fatal.If(s, p.Process.Signal(os.Interrupt))
 	p.Wait()

@@ -18,7 +18,6 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
-	"vitrine/service/host/hosttest"
 )
 
 var slowTimes = flag.Int("slow-times", 1, "how often TestSlowCallers has each crowd come")
@@ -175,7 +174,7 @@ func TestSlowCallers(t *testing.T) {
 	long.Test(t)
 	t.Parallel()
 	const connections, concurrent, subscribers = 400, 64, 64
-	file, data := hosttest.ServiceFile(t, fmt.Sprintf("keys = \"keys.toml\"\n[limits]\nconnections = "+
+	file, data := serviceFile(t, fmt.Sprintf("keys = \"keys.toml\"\n[limits]\nconnections = "+
 		"%d\nconcurrent = %d\nsubscribers = %d\n[timeouts]\nheader = \"1h\"\nread = \"1h\"\nwrite = \"1h\"\nidle "+
 		"= \"1h\"\ndrain = \"1s\"\n",
 		connections, concurrent, subscribers))

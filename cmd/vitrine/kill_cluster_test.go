@@ -1,10 +1,11 @@
 //go:build unix
 
-package hosttest
+package main
 
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -21,12 +22,18 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/internal/freeport"
+	"vitrine/internal/long"
 	"vitrine/service/eventlog"
 	"vitrine/service/host"
 )
 
+var (
+	leaderKills = flag.Int("leader-kills", 2, "how often TestKillLeader kills the service that writes the log")
+	leaderLimit = flag.Duration("leader-limit", 0, "how long a take-over after that may take; 0 is no limit")
+)
+
 // strike kills the process, or freezes it until it is thawed or killed.
-func (p *Process) strike(freeze bool) {
+func (p *process) strike(freeze bool) {
 	p.t.Helper()
 	if freeze {
 		p.Signal(syscall.SIGSTOP)
@@ -35,29 +42,28 @@ func (p *Process) strike(freeze bool) {
 	}
 }
 
-func (p *Process) thaw() { p.t.Helper(); p.Signal(syscall.SIGCONT) }
+func (p *process) thaw() { p.t.Helper(); p.Signal(syscall.SIGCONT) }
 
 // cluster is three services with their log on three servers of NATS. One service writes it, and the others follow.
 // Shoppers ask them in turn.
 type cluster struct {
 	*testing.T
-	program  Program
 	url      string // of the servers
-	servers  [3]*NATS
-	members  [3]*member
+	servers  [3]*natsProcess
+	members  [3]*replica
 	disks    []*disk // of the servers; nil if the machine does not permit them
-	ledger   *Ledger
+	ledger   *ledger
 	rng      *rand.Rand
 	takeOver []time.Duration // how long they took
 	without  map[need]error  // strikes that this machine forbids, and why
 
 	mu      sync.Mutex          // of the members' processes and addresses
-	leaders map[uint64]*Process // the services that said that they lead, by epoch
+	leaders map[uint64]*process // the services that said that they lead, by epoch
 }
 
-// member is one of the services.
-type member struct {
-	*Process
+// replica is one of the services.
+type replica struct {
+	*process
 	file, data, url string
 	at              *place // nil is this machine
 	away            bool   // killed, or frozen
@@ -65,9 +71,9 @@ type member struct {
 
 // newCluster starts the servers and the services. With apart they are in places of their own, and the servers' disks
 // can be slowed down, if the machine permits it.
-func newCluster(t *testing.T, ctx context.Context, program Program, seed uint64, apart bool) *cluster {
-	c := &cluster{T: t, program: program, ledger: NewLedger(t), rng: rand.New(rand.NewPCG(seed, 3)),
-		without: map[need]error{}, leaders: map[uint64]*Process{}}
+func newCluster(t *testing.T, ctx context.Context, seed uint64, apart bool) *cluster {
+	c := &cluster{T: t, ledger: newLedger(t), rng: rand.New(rand.NewPCG(seed, 3)),
+		without: map[need]error{}, leaders: map[uint64]*process{}}
 	c.ledger.client.Timeout = 3 * time.Second // a frozen service does not answer
 	places := make([]*place, len(c.servers)+len(c.members))
 	if apart {
@@ -79,8 +85,8 @@ func newCluster(t *testing.T, ctx context.Context, program Program, seed uint64,
 		keys = fmt.Sprintf("keys = %q\n", c.lock())
 	}
 	for i := range c.members {
-		m := &member{at: places[len(c.servers)+i]}
-		m.file, m.data = ServiceFile(t, fmt.Sprintf("%s[limits]\nanswer = \"2s\"\n[log]\nurl = %q\nreplicas = "+
+		m := &replica{at: places[len(c.servers)+i]}
+		m.file, m.data = serviceFile(t, fmt.Sprintf("%s[limits]\nanswer = \"2s\"\n[log]\nurl = %q\nreplicas = "+
 			"3\n[snapshots]\nevery = \"1s\"\n", keys, c.url))
 		c.members[i] = m
 		c.startMember(m)
@@ -110,7 +116,7 @@ func (c *cluster) separate(places *[]*place) {
 func (c *cluster) lock() (path string) {
 	c.Helper()
 	path = filepath.Join(c.TempDir(), "keys.toml")
-	said, code := c.program.Command(c.T, "keys", "add", path, "all", "--scopes", "decide,outcome,read,admin")
+	said, code := program.Command(c.T, "keys", "add", path, "all", "--scopes", "decide,outcome,read,admin")
 	if code != 0 {
 		c.Fatal(said)
 	}
@@ -135,7 +141,7 @@ func (c *cluster) startServers(places []*place) {
 		if c.disks != nil {
 			dir = filepath.Join(c.disks[i].dir, "server")
 		}
-		c.servers[i] = &NATS{t: c.T, at: at, address: addresses[i], Dir: dir,
+		c.servers[i] = &natsProcess{t: c.T, at: at, address: addresses[i], Dir: dir,
 			routes: append(routes[i:3:3], routes[:i]...)}
 		urls = append(urls, c.servers[i].URL())
 		c.servers[i].Start()
@@ -144,14 +150,14 @@ func (c *cluster) startServers(places []*place) {
 }
 
 // startMember starts a service, and sends shoppers to it.
-func (c *cluster) startMember(m *member, flags ...string) {
+func (c *cluster) startMember(m *replica, flags ...string) {
 	c.Helper()
 	if m.at != nil {
 		flags = append(flags, "--listen", m.at.address+":8080")
 	}
-	p := c.program.startAt(c.T, m.at, append([]string{"serve", "--config", m.file}, flags...)...)
+	p := program.startAt(c.T, m.at, append([]string{"serve", "--config", m.file}, flags...)...)
 	c.mu.Lock()
-	m.Process = p // before it can answer
+	m.process = p // before it can answer
 	c.mu.Unlock()
 	url := p.Listening()
 	c.mu.Lock()
@@ -175,13 +181,13 @@ func (c *cluster) tell() {
 
 // standing is a service's own report, empty if it does not answer.
 type standing struct {
-	Role         string
-	Epoch, Entry uint64
+	Role  string
+	Epoch uint64
 }
 
-func (c *cluster) standing(m *member) (s standing) {
+func (c *cluster) standing(m *replica) (s standing) {
 	c.mu.Lock()
-	p, url := m.Process, m.url
+	p, url := m.process, m.url
 	c.mu.Unlock()
 	client := &http.Client{Timeout: 200 * time.Millisecond}
 	defer client.CloseIdleConnections()
@@ -214,9 +220,9 @@ func (c *cluster) watch(ctx context.Context) {
 
 // leading waits for a leader among services that are not away, and returns it and the others. Services that are cut off
 // from the servers do not count.
-func (c *cluster) leading(cutOff ...*member) (leader *member, followers []*member) {
+func (c *cluster) leading(cutOff ...*replica) (leader *replica, followers []*replica) {
 	c.Helper()
-	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		leader, followers = nil, nil
 		epoch := uint64(0)
 		for _, m := range c.members {
@@ -229,7 +235,7 @@ func (c *cluster) leading(cutOff ...*member) (leader *member, followers []*membe
 			}
 		}
 		if leader != nil {
-			return leader, slices.DeleteFunc(followers, func(m *member) bool { return m == leader })
+			return leader, slices.DeleteFunc(followers, func(m *replica) bool { return m == leader })
 		}
 	}
 	for _, m := range c.members {
@@ -240,21 +246,21 @@ func (c *cluster) leading(cutOff ...*member) (leader *member, followers []*membe
 }
 
 // follower returns one of the services that follow.
-func (c *cluster) follower() *member {
+func (c *cluster) follower() *replica {
 	c.Helper()
 	_, followers := c.leading()
 	return followers[c.rng.IntN(len(followers))]
 }
 
 // crash kills or freezes a service.
-func (c *cluster) crash(m *member, freeze bool) {
+func (c *cluster) crash(m *replica, freeze bool) {
 	c.Helper()
 	m.away = true
 	m.strike(freeze)
 }
 
 // comeBack starts a killed service, or thaws a frozen one.
-func (c *cluster) comeBack(m *member, frozen bool) {
+func (c *cluster) comeBack(m *replica, frozen bool) {
 	c.Helper()
 	if !frozen {
 		c.startMember(m)
@@ -293,7 +299,7 @@ func (c *cluster) takesOver() {
 	c.startMember(f, "--take-over")
 }
 
-func (c *cluster) some(n int) (chosen []*NATS) {
+func (c *cluster) some(n int) (chosen []*natsProcess) {
 	for _, i := range c.rng.Perm(len(c.servers))[:n] {
 		chosen = append(chosen, c.servers[i])
 	}
@@ -318,7 +324,7 @@ func (c *cluster) accounts(ctx context.Context) {
 	c.Helper()
 	c.ledger.Leave()
 	c.ledger.Holds(ctx)
-	learned := map[string]Learning{}
+	learned := map[string]learning{}
 	for i, m := range c.members {
 		c.ledger.At(m.url)
 		for name := range placements {
@@ -326,7 +332,7 @@ func (c *cluster) accounts(ctx context.Context) {
 			if i == 0 {
 				learned[name] = l
 			}
-			for deadline := time.Now().Add(Patience); l.Tally != learned[name].Tally ||
+			for deadline := time.Now().Add(patience); l.tally != learned[name].tally ||
 				l.Learned != learned[name].Learned; l = c.ledger.settled(ctx, name) {
 				if time.Now().After(deadline) {
 					c.Fatalf("%s: a service has %+v, another one %+v", name, l, learned[name])
@@ -352,7 +358,7 @@ func (c *cluster) end() {
 		m.Stop()
 		snapshots = append(snapshots, filepath.Join(m.data, host.SnapshotFile))
 	}
-	c.program.Sound(c.T, c.url, snapshots...)
+	program.Sound(c.T, c.url, snapshots...)
 }
 
 // oneWriter checks who wrote the log, message by message: each epoch is one writer's, epochs do not come back, and each
@@ -396,28 +402,32 @@ func (c *cluster) oneWriter(ctx context.Context) {
 	}
 }
 
-// KillLeader kills the service that writes the log, under load: another one must take its place, and nothing
-// acknowledged may be lost. It returns the longest take-over, until another service leads and a decision is
-// acknowledged.
-func KillLeader(t *testing.T, program Program, o Often) (longest time.Duration, verdict string) {
-	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
+// TestKillLeader kills the service that writes the log, under load: another one must take its place, and nothing
+// acknowledged may be lost.
+func TestKillLeader(t *testing.T) {
+	long.Test(t)
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patienceFor(*leaderKills))
 	defer cancel()
-	c := newCluster(t, ctx, program, o.Seed, false)
-	c.ledger.Shop(ctx, 8, o.Seed<<20)
-	for n := range o.Times {
+	c := newCluster(t, ctx, *killSeed, false)
+	c.ledger.Shop(ctx, 8, *killSeed<<20)
+	for n := range *leaderKills {
 		c.ledger.Flows(ctx)
 		leader, _ := c.leading()
 		begin := time.Now()
 		c.crash(leader, false)
 		c.replaced(ctx, begin)
 		c.comeBack(leader, false)
-		c.unharmed(n, o)
+		c.unharmed(n)
 	}
 	c.accounts(ctx)
-	longest = slices.Max(c.takeOver)
-	return longest, fmt.Sprintf("seed %d: %d kills of the leader: %v in the middle, %v at most, until another one "+
+	longest := slices.Max(c.takeOver)
+	if *leaderLimit > 0 && longest > *leaderLimit {
+		t.Errorf("a take-over took %v, more than %v", longest.Round(time.Millisecond), *leaderLimit)
+	}
+	held(t, fmt.Sprintf("seed %d: %d kills of the leader: %v in the middle, %v at most, until another one "+
 		"leads and a decision is acknowledged; %v by three services, none lost, changed, doubled or learned twice",
-		o.Seed, o.Times, c.middle(), longest.Round(time.Millisecond), c.ledger)
+		*killSeed, *leaderKills, c.middle(), longest.Round(time.Millisecond), c.ledger))
 }
 
 // middle returns the median take-over.
@@ -427,7 +437,7 @@ func (c *cluster) middle() time.Duration {
 }
 
 // unharmed fails at strike n if something was wrong.
-func (c *cluster) unharmed(n int, o Often) {
+func (c *cluster) unharmed(n int) {
 	c.Helper()
 	if !c.Failed() {
 		return
@@ -435,5 +445,5 @@ func (c *cluster) unharmed(n int, o Often) {
 	for _, m := range c.members {
 		c.Logf("%s:\n%s", m.url, tail(m.Said()))
 	}
-	c.Fatalf("at strike %d, seed %d", n+1, o.Seed)
+	c.Fatalf("at strike %d, seed %d", n+1, *killSeed)
 }

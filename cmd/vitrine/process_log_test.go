@@ -1,6 +1,6 @@
 //go:build unix
 
-package hosttest
+package main
 
 import (
 	"os/exec"

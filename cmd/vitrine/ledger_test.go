@@ -1,4 +1,4 @@
-package hosttest
+package main
 
 import (
 	"context"
@@ -33,8 +33,8 @@ var placements = map[string]string{
 
 const briefWindow = 300 * time.Millisecond
 
-// Ledger records everything that services answer to their shoppers, over all restarts.
-type Ledger struct {
+// ledger records everything that services answer to their shoppers, over all restarts.
+type ledger struct {
 	*testing.T
 	client  *http.Client
 	urls    atomic.Pointer[[]string] // of the services, which are asked in turn
@@ -62,27 +62,27 @@ type acknowledged struct {
 	item                string // of it
 }
 
-// NewLedger returns an empty ledger.
-func NewLedger(t *testing.T) *Ledger {
-	return &Ledger{T: t, client: &http.Client{
+// newLedger returns an empty ledger.
+func newLedger(t *testing.T) *ledger {
+	return &ledger{T: t, client: &http.Client{
 		Timeout:   15 * time.Second,
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64},
 	}}
 }
 
 // At sends shoppers to the services at the given URLs in turn.
-func (l *Ledger) At(urls ...string) { l.urls.Store(&urls) }
+func (l *ledger) At(urls ...string) { l.urls.Store(&urls) }
 
 // Refused returns how many requests were answered with 503.
-func (l *Ledger) Refused() int64 { return l.refused.Load() }
+func (l *ledger) Refused() int64 { return l.refused.Load() }
 
 // String says how much was acknowledged.
-func (l *Ledger) String() string {
+func (l *ledger) String() string {
 	return fmt.Sprintf("%d decisions and %d outcomes acknowledged", len(l.rounds), l.reported)
 }
 
 // once asks once.
-func (l *Ledger) once(ctx context.Context, method, path, body string) (status int, answer string, err error) {
+func (l *ledger) once(ctx context.Context, method, path, body string) (status int, answer string, err error) {
 	urls := *l.urls.Load()
 	url := urls[l.turn.Add(1)%int64(len(urls))]
 	r, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
@@ -102,7 +102,7 @@ func (l *Ledger) once(ctx context.Context, method, path, body string) (status in
 }
 
 // ask repeats a request until the answer is not 503, or ctx ends.
-func (l *Ledger) ask(ctx context.Context, method, path, body string) (status int, answer string, ok bool) {
+func (l *ledger) ask(ctx context.Context, method, path, body string) (status int, answer string, ok bool) {
 	for begin := time.Now(); ; time.Sleep(2 * time.Millisecond) {
 		status, answer, err := l.once(ctx, method, path, body)
 		if err == nil && status != http.StatusServiceUnavailable {
@@ -122,7 +122,7 @@ func (l *Ledger) ask(ctx context.Context, method, path, body string) (status int
 }
 
 // Open makes the placements.
-func (l *Ledger) Open(ctx context.Context) {
+func (l *ledger) Open(ctx context.Context) {
 	l.Helper()
 	for _, name := range slices.Sorted(maps.Keys(placements)) {
 		if status, answer, _ := l.ask(ctx, "PUT", "/v1/placements/"+name, placements[name]); status/100 != 2 {
@@ -132,7 +132,7 @@ func (l *Ledger) Open(ctx context.Context) {
 }
 
 // Shop sends shoppers until Leave. Those that wait for an answer get it first, unless ctx ends.
-func (l *Ledger) Shop(ctx context.Context, shoppers int, seed uint64) {
+func (l *ledger) Shop(ctx context.Context, shoppers int, seed uint64) {
 	l.leaving.Store(false)
 	for n := range shoppers {
 		l.shops.Go(func() {
@@ -146,13 +146,13 @@ func (l *Ledger) Shop(ctx context.Context, shoppers int, seed uint64) {
 }
 
 // Leave sends the shoppers away, and waits until they are gone.
-func (l *Ledger) Leave() {
+func (l *ledger) Leave() {
 	l.leaving.Store(true)
 	l.shops.Wait()
 }
 
 // round is one decision and its fate.
-func (l *Ledger) round(ctx context.Context, id string, rng *rand.Rand) {
+func (l *ledger) round(ctx context.Context, id string, rng *rand.Rand) {
 	a := &acknowledged{placement: "home", id: id}
 	if rng.IntN(4) == 0 {
 		a.placement = "brief"
@@ -211,10 +211,10 @@ func shownIn(t *testing.T, answer string) (ids []string) {
 }
 
 // Flows waits until rounds that begin now are acknowledged.
-func (l *Ledger) Flows(ctx context.Context) { l.Helper(); l.grows(ctx, 20) }
+func (l *ledger) Flows(ctx context.Context) { l.Helper(); l.grows(ctx, 20) }
 
 // grows waits until n more rounds are acknowledged.
-func (l *Ledger) grows(ctx context.Context, n int) {
+func (l *ledger) grows(ctx context.Context, n int) {
 	l.Helper()
 	for n += len(l.all()); len(l.all()) < n; time.Sleep(time.Millisecond) {
 		if ctx.Err() != nil {
@@ -224,7 +224,7 @@ func (l *Ledger) grows(ctx context.Context, n int) {
 }
 
 // outcome reports the outcome of a decision, or not: some are late, repeated, or different.
-func (l *Ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
+func (l *ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
 	fate := rng.IntN(10)
 	item := append(slices.Clone(a.shown), "")[rng.IntN(len(a.shown)+1)]
 	switch {
@@ -259,7 +259,7 @@ func outcomeOf(item string) string {
 }
 
 // tell reports an outcome and notes the answer.
-func (l *Ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
+func (l *ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
 	status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item))
 	if !ok {
 		return false
@@ -280,27 +280,18 @@ func (l *Ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
 	return true
 }
 
-// Report reports that no item was chosen in the rounds of the placement home without an outcome.
-func (l *Ledger) Report(ctx context.Context) {
-	for _, a := range l.all() {
-		if a.placement == "home" && !a.reported {
-			l.tell(ctx, a, "")
-		}
-	}
-}
-
 // all returns the rounds so far.
-func (l *Ledger) all() []*acknowledged {
+func (l *ledger) all() []*acknowledged {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.rounds)
 }
 
 // Holds repeats all answered requests.
-func (l *Ledger) Holds(ctx context.Context) { l.Helper(); l.holds(ctx, l.all()) }
+func (l *ledger) Holds(ctx context.Context) { l.Helper(); l.holds(ctx, l.all()) }
 
 // holds repeats the requests of some rounds.
-func (l *Ledger) holds(ctx context.Context, rounds []*acknowledged) {
+func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
 	l.Helper()
 	var asking sync.WaitGroup
 	next := make(chan *acknowledged)
@@ -335,7 +326,7 @@ func (l *Ledger) holds(ctx context.Context, rounds []*acknowledged) {
 
 // hangUp closes idle connections. A service that ends waits 5 s for a connection that was opened and never
 // used, and http.Transport opens some.
-func (l *Ledger) hangUp() { l.client.CloseIdleConnections() }
+func (l *ledger) hangUp() { l.client.CloseIdleConnections() }
 
 // inLog holds the entries of a decision in the log.
 type inLog struct {
@@ -350,12 +341,12 @@ type inLog struct {
 	late      int // outcomes that came too late
 }
 
-// Tally counts the entries of a placement.
-type Tally struct{ Decisions, Outcomes, Expired uint64 }
+// tally counts the entries of a placement.
+type tally struct{ Decisions, Outcomes, Expired uint64 }
 
 // readLog reads the entries of all decisions of a log, which must not be open elsewhere: of a directory or of servers
 // at a URL.
-func readLog(t *testing.T, where string) (decisions map[string]*inLog, of map[string]Tally) {
+func readLog(t *testing.T, where string) (decisions map[string]*inLog, of map[string]tally) {
 	t.Helper()
 	var store eventlog.Store
 	var err error
@@ -366,7 +357,7 @@ func readLog(t *testing.T, where string) (decisions map[string]*inLog, of map[st
 	}
 	fatal.If(t, err)
 	defer store.Close()
-	decisions, of = map[string]*inLog{}, map[string]Tally{}
+	decisions, of = map[string]*inLog{}, map[string]tally{}
 	sequence := uint64(0)
 	for entry, err := range store.Entries(t.Context(), 1) {
 		fatal.If(t, err)
@@ -431,7 +422,7 @@ func (a *acknowledged) isIn(decisions map[string]*inLog) error {
 
 // IsIn compares all acknowledged rounds with a log, in a directory or on servers at a URL. It returns the log's counts
 // and the sales that wait, by placement.
-func (l *Ledger) IsIn(where string) (of map[string]Tally, waits map[string]uint64) {
+func (l *ledger) IsIn(where string) (of map[string]tally, waits map[string]uint64) {
 	l.Helper()
 	decisions, of := readLog(l.T, where)
 	for _, a := range l.all() {
@@ -446,9 +437,9 @@ func (l *Ledger) IsIn(where string) (of map[string]Tally, waits map[string]uint6
 	return of, waiting(decisions)
 }
 
-// Learning holds the counters of a placement.
-type Learning struct {
-	Tally
+// learning holds the counters of a placement.
+type learning struct {
+	tally
 	Learned, Skipped, Stale uint64
 
 	Pending      uint64 `json:"open"`
@@ -457,9 +448,9 @@ type Learning struct {
 }
 
 // once checks that all outcomes in the log were learned once, but for the sales that wait.
-func (l Learning) once(t *testing.T, placement string, log Tally, waiting uint64) {
+func (l learning) once(t *testing.T, placement string, log tally, waiting uint64) {
 	t.Helper()
-	if l.Tally != log || l.Learned+waiting != l.Outcomes+l.Expired || l.Skipped+l.Stale != 0 {
+	if l.tally != log || l.Learned+waiting != l.Outcomes+l.Expired || l.Skipped+l.Stale != 0 {
 		t.Errorf("%s: the service has %+v, the log %+v, and %d sales wait", placement, l, log, waiting)
 	}
 }
@@ -490,7 +481,7 @@ func waiting(decisions map[string]*inLog) map[string]uint64 {
 func (d *inLog) isSale() bool { return d.outcomes > 0 && !d.expired && d.choice != "" }
 
 // settled waits until all rounds are learned, and returns the counters of a placement.
-func (l *Ledger) settled(ctx context.Context, placement string) (s Learning) {
+func (l *ledger) settled(ctx context.Context, placement string) (s learning) {
 	l.Helper()
 	for {
 		s = l.Stats(ctx, placement)
@@ -503,7 +494,7 @@ func (l *Ledger) settled(ctx context.Context, placement string) (s Learning) {
 }
 
 // Stats returns the counters of a placement.
-func (l *Ledger) Stats(ctx context.Context, placement string) (s Learning) {
+func (l *ledger) Stats(ctx context.Context, placement string) (s learning) {
 	l.Helper()
 	_, answer, _ := l.ask(ctx, "GET", "/v1/placements/"+placement+"/stats", "")
 	if err := json.Unmarshal([]byte(answer), &s); err != nil {

@@ -1,4 +1,4 @@
-package hosttest
+package main
 
 import (
 	"errors"

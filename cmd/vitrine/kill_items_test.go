@@ -1,9 +1,10 @@
 //go:build unix
 
-package hosttest
+package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -13,8 +14,14 @@ import (
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
+	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/client"
+)
+
+var (
+	itemKills   = flag.Int("item-kills", 3, "how often TestKillItems kills the service during a push")
+	killedItems = flag.Int("killed-items", 20_000, "how many items it pushes")
 )
 
 // pusher pushes a catalogue part by part, and at its end all of it again with the next price.
@@ -127,22 +134,24 @@ func (p *pusher) holds(ctx context.Context, t *testing.T, url string) (n int) {
 	return n
 }
 
-// KillItems kills the service during a push of so many items: the catalogue must hold each part completely or not at
+// TestKillItems kills the service during a push of items: the catalogue must hold each part completely or not at
 // all, acknowledged parts must stay, the pusher must continue where it was, and the state must equal a full replay's.
-func KillItems(t *testing.T, program Program, items int, o Often) (verdict string) {
-	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
+func TestKillItems(t *testing.T) {
+	long.Test(t)
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patienceFor(*itemKills))
 	defer cancel()
-	file, data := ServiceFile(t, "[snapshots]\nevery = \"200ms\"\n")
-	p := newPusher(items)
+	file, data := serviceFile(t, "[snapshots]\nevery = \"200ms\"\n")
+	p := newPusher(*killedItems)
 	service := program.Serve(t, file)
 	p.at(service.Listening())
 	p.placement(ctx, t)
 	stop := p.push(ctx)
 	defer stop()
-	rng := rand.New(rand.NewPCG(o.Seed, 7))
+	rng := rand.New(rand.NewPCG(*killSeed, 7))
 	n := 0
-	for kill := range o.Times {
-		p.reaches(ctx, kill, o.Times)
+	for kill := range *itemKills {
+		p.reaches(ctx, kill, *itemKills)
 		time.Sleep(within(rng, 300*time.Millisecond))
 		service.Kill()
 		service = program.Serve(t, file)
@@ -154,9 +163,9 @@ func KillItems(t *testing.T, program Program, items int, o Often) (verdict strin
 		}
 	}
 	stop()
-	expect.Equal(t, n, items, "items at the last start")
+	expect.Equal(t, n, *killedItems, "items at the last start")
 	service.Stop()
 	program.Sound(t, data)
-	return fmt.Sprintf("seed %d: %d kills, %d parts acknowledged, none lost or in part, %d items at the last start",
-		o.Seed, o.Times, p.parts.Load(), n)
+	held(t, fmt.Sprintf("seed %d: %d kills, %d parts acknowledged, none lost or in part, %d items at the last start",
+		*killSeed, *itemKills, p.parts.Load(), n))
 }

@@ -1,9 +1,10 @@
 //go:build unix
 
-package hosttest
+package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,11 @@ import (
 	"time"
 
 	"vitrine/internal/fatal"
+	"vitrine/internal/long"
 )
+
+var strikesAsked = flag.Int("strikes", 6, "how often TestKillServices kills, freezes, stops, cuts off or slows down "+
+	"services and servers")
 
 // need is a requirement of a strike on the machine.
 type need string
@@ -55,7 +60,7 @@ func followerKilled(meanwhile deed) deed {
 	}
 }
 
-func nothing(context.Context, *cluster) {}
+func quiet(context.Context, *cluster) {}
 
 // servers kills or freezes n servers for a time of atLeast and up to more.
 func servers(n int, freeze bool, atLeast, more time.Duration) deed {
@@ -76,7 +81,7 @@ func servers(n int, freeze bool, atLeast, more time.Duration) deed {
 }
 
 // others returns the places of the servers other than s, and with services of all services, too.
-func (c *cluster) others(s *NATS, services bool) (places []*place) {
+func (c *cluster) others(s *natsProcess, services bool) (places []*place) {
 	for _, other := range c.servers {
 		if other != s {
 			places = append(places, other.at)
@@ -136,10 +141,10 @@ func tail(log string) string {
 }
 
 var strikes = []strike{
-	{"the leader killed", anyMachine, leaderGoes(false, nothing)},
-	{"the leader frozen", anyMachine, leaderGoes(true, nothing)},
+	{"the leader killed", anyMachine, leaderGoes(false, quiet)},
+	{"the leader frozen", anyMachine, leaderGoes(true, quiet)},
 	{"the leader and a server killed", anyMachine, leaderGoes(false, servers(1, false, 0, time.Second))},
-	{"a follower killed", anyMachine, followerKilled(nothing)},
+	{"a follower killed", anyMachine, followerKilled(quiet)},
 	{"a follower killed, a server frozen", anyMachine, followerKilled(servers(1, true, 0, 2*time.Second))},
 	{"all services killed", anyMachine, func(_ context.Context, c *cluster) {
 		for _, m := range c.members {
@@ -215,26 +220,29 @@ var strikes = []strike{
 	{"the leader killed, slow disks", aDisk, leaderGoes(false, slowDisks(3))},
 }
 
-// Strikes kills, freezes, stops, cuts off from each other and slows down services and servers under load, and sends
+// TestKillServices kills, freezes, stops, cuts off from each other and slows down services and servers under load, and sends
 // shoppers to every service. Acknowledged entries must be in the log once, and be learned once, and no two services may
 // write the log in one epoch.
-func Strikes(t *testing.T, program Program, o Often) (verdict string) {
-	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
+//
+// It is not parallel: a service that it starves loses its lease, and other tests would see that.
+func TestKillServices(t *testing.T) {
+	long.Test(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patienceFor(*strikesAsked))
 	defer cancel()
-	c := newCluster(t, ctx, program, o.Seed, true)
+	c := newCluster(t, ctx, *killSeed, true)
 	left := ""
 	for what, why := range c.without {
 		t.Logf("without %s, which this machine does not permit: %v", what, why)
 		left += fmt.Sprintf(", without %s", what)
 	}
 	possible := slices.DeleteFunc(slices.Clone(strikes), func(s strike) bool { return c.without[s.needs] != nil })
-	c.ledger.Shop(ctx, 8, o.Seed<<20)
+	c.ledger.Shop(ctx, 8, *killSeed<<20)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	go c.watch(watching)
 	count := map[string]int{}
 	var order []int
-	for n := range o.Times {
+	for n := range *strikesAsked {
 		if len(order) == 0 {
 			order = c.rng.Perm(len(possible))
 		}
@@ -247,7 +255,7 @@ func Strikes(t *testing.T, program Program, o Often) (verdict string) {
 		c.ledger.Flows(ctx)
 		t.Logf("%d: %s, %v", n+1, s.name, time.Since(begin).Round(time.Millisecond))
 		c.intact()
-		c.unharmed(n, o)
+		c.unharmed(n)
 	}
 	stop()
 	c.accounts(ctx)
@@ -257,7 +265,7 @@ func Strikes(t *testing.T, program Program, o Often) (verdict string) {
 			text += fmt.Sprintf(" %d × %s,", count[s.name], s.name)
 		}
 	}
-	return fmt.Sprintf("seed %d: %d strikes (%s)%s: %v by three services, %d retries, the longest wait %d ms: "+
+	held(t, fmt.Sprintf("seed %d: %d strikes (%s)%s: %v by three services, %d retries, the longest wait %d ms: "+
 		"none lost, changed, doubled or learned twice, each epoch written by one service",
-		o.Seed, o.Times, strings.Trim(text, " ,"), left, c.ledger, c.ledger.retries.Load(), c.ledger.slowest.Load())
+		*killSeed, *strikesAsked, strings.Trim(text, " ,"), left, c.ledger, c.ledger.retries.Load(), c.ledger.slowest.Load()))
 }

@@ -1,4 +1,6 @@
-package hosttest
+//go:build unix
+
+package main
 
 import (
 	"context"
@@ -10,17 +12,20 @@ import (
 	"testing"
 
 	"vitrine/internal/fatal"
+	"vitrine/internal/long"
 	"vitrine/service/host"
 	"vitrine/service/state"
 )
 
-// DamagedTail damages the log of a killed service near its end. The service must name the first entry that it refuses
-// to read and the last one of the log, and so must check. After the steps of docs/operations.md it must serve again:
+// TestDamagedTail damages the log of a killed service near its end. The service must name the first entry that it
+// refuses to read and the last one of the log, and so must check. After the steps of docs/operations.md it must serve again:
 // everything before the damage is as it was answered, and all losses are among the named entries.
-func DamagedTail(t *testing.T, program Program) {
-	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+func TestDamagedTail(t *testing.T) {
+	long.Test(t)
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	v := newVictim(t, ctx, program, 1, "[snapshots]\nevery = \"100ms\"\n")
+	v := newVictim(t, ctx, 1, "[snapshots]\nevery = \"100ms\"\n")
 	v.Shop(ctx, 4, 1)
 	for range 5 {
 		v.Flows(ctx)
@@ -34,8 +39,8 @@ func DamagedTail(t *testing.T, program Program) {
 		"zeros": func(log []byte) []byte { clear(log[len(log)-1234:]); return log },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &victim{Ledger: &Ledger{T: t, client: v.client, rounds: v.rounds}, program: program}
-			w.file, w.data = ServiceFile(t, "")
+			w := &victim{ledger: &ledger{T: t, client: v.client, rounds: v.rounds}}
+			w.file, w.data = serviceFile(t, "")
 			fatal.If(t, os.CopyFS(w.data, os.DirFS(v.data)))
 			spoilLast(t, w.data, spoil)
 			w.recovers(ctx, before)
@@ -71,8 +76,8 @@ func named(t *testing.T, text string) (first, last uint64) {
 // refused expects the service to refuse to start, and returns its message.
 func (v *victim) refused() string {
 	v.Helper()
-	v.Process = v.program.Serve(v.T, v.file)
-	if code := v.Process.Wait(); code != 1 {
+	v.process = program.Serve(v.T, v.file)
+	if code := v.process.Wait(); code != 1 {
 		v.Errorf("serve: exit status %d:\n%s", code, v.Said())
 	}
 	return v.Said()
@@ -80,7 +85,7 @@ func (v *victim) refused() string {
 
 // recovers follows the steps of docs/operations.md.
 func (v *victim) recovers(ctx context.Context, before map[string]*inLog) {
-	output, code := v.program.Command(v.T, "check", v.data)
+	output, code := program.Command(v.T, "check", v.data)
 	first, last := named(v.T, output)
 	if code != 1 {
 		v.Errorf("check: exit status %d", code)
@@ -131,8 +136,8 @@ func (v *victim) recovers(ctx context.Context, before map[string]*inLog) {
 	v.Flows(ctx)
 	v.Leave()
 	v.hangUp()
-	v.Process.Stop()
-	v.program.Sound(v.T, v.data)
+	v.process.Stop()
+	program.Sound(v.T, v.data)
 	v.Logf("entries %d to %d are named: %d decisions of %d are lost, and of %d the outcome", first, last, lost,
 		len(before), unreported)
 }
