@@ -3,7 +3,6 @@ package filelog_test
 import (
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,17 +41,17 @@ func TestContract(t *testing.T) {
 	})
 }
 
-func TestCrash(t *testing.T) {
-	filelog.SetSegmentBytes(t, 20_000)
-	logtest.Crash(t, crashes, rand.New(rand.NewPCG(40, 1)), open)
+// BenchmarkSync measures the smallest commit that a disk can do: a write of 1 KB at the end of a file, and fsync.
+func BenchmarkSync(b *testing.B) {
+	file := fatal.Or(os.Create(filepath.Join(b.TempDir(), "file")))(b)
+	defer file.Close()
+	block := make([]byte, 1024)
+	for b.Loop() {
+		fatal.Or(file.Write(block))(b)
+		fatal.If(b, file.Sync())
+	}
 }
 
-func TestCrashTruncating(t *testing.T) {
-	filelog.SetSegmentBytes(t, 200_000)
-	logtest.CrashTruncating(t, crashes, rand.New(rand.NewPCG(45, 1)), open)
-}
-
-func BenchmarkSync(b *testing.B)    { logtest.BenchmarkSync(b) }
 func BenchmarkAppend(b *testing.B)  { logtest.BenchmarkAppend(b, open) }
 func BenchmarkEntries(b *testing.B) { logtest.BenchmarkEntries(b, open) }
 

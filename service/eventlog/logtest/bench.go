@@ -2,8 +2,6 @@ package logtest
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -62,15 +60,4 @@ func fill(b *testing.B, s eventlog.Log, callers, times, group int) {
 		})
 	}
 	writers.Wait()
-}
-
-// BenchmarkSync measures the smallest commit that a disk can do: a write of 1 KB at the end of a file, and fsync.
-func BenchmarkSync(b *testing.B) {
-	file := fatal.Or(os.Create(filepath.Join(b.TempDir(), "file")))(b)
-	defer file.Close()
-	block := make([]byte, 1024)
-	for b.Loop() {
-		fatal.Or(file.Write(block))(b)
-		fatal.If(b, file.Sync())
-	}
 }

@@ -1,4 +1,4 @@
-package logtest
+package filelog_test
 
 import (
 	"bufio"
@@ -12,37 +12,40 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/filelog"
+	"vitrine/service/eventlog/logtest"
 )
 
 const crashDir, crashRound = "VITRINE_CRASH_DIR", "VITRINE_CRASH_ROUND"
 
-// Crash checks that acknowledged entries survive the death of the process. The calling test runs again in a child
-// process that appends entries and reports acknowledgements until it is killed at a random moment. Then every
-// acknowledged entry must be in the log exactly once, at its sequence, with each caller's entries in order. The next
-// child continues from there. Crash must be the first call in its test.
-func Crash(t *testing.T, rounds int, rng *rand.Rand, open Open) {
-	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Log, round string) {
+// Acknowledged entries survive the death of the process.
+func TestCrash(t *testing.T) {
+	filelog.SetSegmentBytes(t, 20_000)
+	checkCrash(t, rand.New(rand.NewPCG(40, 1)), func(s eventlog.Log, round string) {
 		appendUntilKilled(t, s, round, 100)
 	})
 }
 
-// CrashTruncating is Crash for a log from which the oldest entries are constantly removed: entries after a cut are
-// never lost, even if the removal was interrupted.
-func CrashTruncating(t *testing.T, rounds int, rng *rand.Rand, open Open) {
-	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Log, round string) {
+// While the oldest entries are constantly removed, entries after a cut are never lost, even if a removal was
+// interrupted.
+func TestCrashTruncating(t *testing.T) {
+	filelog.SetSegmentBytes(t, 200_000)
+	checkCrash(t, rand.New(rand.NewPCG(45, 1)), func(s eventlog.Log, round string) {
 		go truncateUntilKilled(t, s)
 		appendUntilKilled(t, s, round, 3000)
 	})
 }
 
-func crash(t *testing.T, rounds int, rng *rand.Rand, open Open,
-	child func(t *testing.T, s eventlog.Log, round string)) {
+// checkCrash runs the calling test again in a child process that appends entries and reports acknowledgements until it
+// is killed at a random moment. Then every acknowledged entry must be in the log exactly once, at its sequence, with
+// each caller's entries in order. The next child continues from there.
+func checkCrash(t *testing.T, rng *rand.Rand, child func(s eventlog.Log, round string)) {
 	if dir := os.Getenv(crashDir); dir != "" {
-		child(t, open(t, dir), os.Getenv(crashRound))
+		child(open(t, dir), os.Getenv(crashRound))
 	}
 	dir := t.TempDir()
 	known := &survey{acknowledged: map[uint64]string{}, cut: 1}
-	for round := range rounds {
+	for round := range crashes {
 		acks := rng.IntN(300)
 		// lifetime of children that die before an acknowledgement
 		fate := time.Duration(rng.IntN(60)) * time.Millisecond
@@ -53,12 +56,12 @@ func crash(t *testing.T, rounds int, rng *rand.Rand, open Open,
 		s := open(t, dir)
 		x, err := s.Extent(t.Context())
 		fatal.If(t, err, "round", round)
-		entries, err := Read(s, x.First)
+		entries, err := logtest.Read(s, x.First)
 		fatal.If(t, err, "round", round)
 		known.check(t, x.First, entries)
 		fatal.If(t, s.Close())
 	}
-	t.Logf("%d rounds, %d entries acknowledged, those before %d removed", rounds, len(known.acknowledged), known.cut)
+	t.Logf("%d rounds, %d entries acknowledged, those before %d removed", crashes, len(known.acknowledged), known.cut)
 }
 
 const callers = 8
