@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"vitrine/internal/fatal"
 	"vitrine/service/client"
@@ -14,6 +15,11 @@ import (
 	"vitrine/service/server"
 	"vitrine/service/setup"
 )
+
+// unsynced is a log whose end is unknown.
+type unsynced struct{ *memlog.Store }
+
+func (unsynced) Synced() (uint64, time.Time) { return 0, time.Time{} }
 
 // cluster shows who leads, who follows how far behind, and who is away. It succeeds if one leads and all are ready.
 func TestCluster(t *testing.T) {
@@ -26,9 +32,9 @@ func TestCluster(t *testing.T) {
 		return s.URL
 	}
 	leader := open(engine.Options{Store: store})
-	follower := open(engine.Options{Store: store, Follow: true, Leader: func() string { return "process 7 on a" }})
-	alone := open(engine.Options{Store: store, Follow: true})
-	behind := open(engine.Options{Store: struct{ engine.Log }{store}, Follow: true})
+	follower := open(engine.Options{Store: store, Follow: store, Leader: func() string { return "process 7 on a" }})
+	alone := open(engine.Options{Store: store, Follow: store})
+	behind := open(engine.Options{Store: store, Follow: unsynced{store}})
 	for _, u := range []string{follower, alone} { // until they reach the end of the log
 		asks := &client.Client{Base: u, Jitter: func() float64 { return 0.1 }}
 		fatal.Or(asks.Process(t.Context()))(t)

@@ -26,6 +26,7 @@ const (
 
 // follower is the part of an engine that follows a log which another process writes.
 type follower struct {
+	log        eventlog.Followed
 	leader     func() string
 	lead       chan leading
 	isFollower atomic.Bool
@@ -249,7 +250,7 @@ func (e *Engine) follow(ctx context.Context) bool {
 // groups in which they came, so that the other goroutine is not woken for each entry.
 func (e *Engine) read(ctx context.Context, from uint64, to chan<- []followed) {
 	defer close(to)
-	for entries, err := range e.store.Follow(ctx, from) {
+	for entries, err := range e.log.Follow(ctx, from) {
 		some := make([]followed, 0, len(entries)+1)
 		for _, entry := range entries {
 			f := followed{entry: entry}
@@ -375,18 +376,14 @@ func (e *Engine) compare(ctx context.Context) error {
 
 // look notes the time if the state includes all log entries.
 func (e *Engine) look() {
-	store, ok := e.store.(eventlog.Synced)
-	if !ok {
-		return
-	}
 	if e.awaited.at.IsZero() {
-		e.awaited.sequence, e.awaited.at = store.Synced()
+		e.awaited.sequence, e.awaited.at = e.log.Synced()
 	}
 	if !e.awaited.at.IsZero() && e.state.Position.Sequence >= e.awaited.sequence {
 		if at := e.awaited.at.UnixNano(); at > e.fresh.Load() || !e.sawEnd.Load() {
 			e.fresh.Store(at)
 		}
 		e.sawEnd.Store(true)
-		e.awaited.sequence, e.awaited.at = store.Synced()
+		e.awaited.sequence, e.awaited.at = e.log.Synced()
 	}
 }

@@ -25,7 +25,7 @@ import (
 // follower opens an engine that follows a log.
 func follower(t testing.TB, o engine.Options) *engine.Engine {
 	t.Helper()
-	o.Follow = true
+	o.Follow = o.Store.(eventlog.Followed)
 	return opened(t, o)
 }
 

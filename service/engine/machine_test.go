@@ -41,7 +41,7 @@ func (m *machine) follow(t *rapid.T) {
 	var err error
 	m.replicas++
 	m.follower, err = engine.Open(t.Context(), engine.Options{
-		Store: m.store, Build: buildToy, Snapshot: m.snapshot, Follow: true, Replica: m.replicas,
+		Store: m.store, Build: buildToy, Snapshot: m.snapshot, Follow: m.store, Replica: m.replicas,
 		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
 			return m.engine.Accept(ctx, proposal, m.now), nil
 		},

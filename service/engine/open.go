@@ -36,8 +36,8 @@ type Options struct {
 	// [api.Stats.Forgotten] counts the lost rounds. The rest of the state stays.
 	BeginAgain bool
 
-	// Follow says that another process writes the log: the engine follows it, until Lead.
-	Follow bool
+	// Follow is the log if another process writes it: the engine follows it, until Lead. If nil, the engine leads.
+	Follow eventlog.Followed
 	// Confirm returns an error if another process may write the log by now, although this one still believes it leads.
 	// A nil Confirm rules that out.
 	Confirm func(ctx context.Context) error
@@ -74,7 +74,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		flights:   flights{keys: map[shoppers.Key]int{}},
 		proposals: make(chan *proposal, 256), crowded: make(chan *crowding), searching: make(chan struct{}, 1),
 		quit: make(chan struct{}), stopped: make(chan struct{}),
-		follower:  follower{leader: o.Leader, lead: make(chan leading)},
+		follower:  follower{log: o.Follow, leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm, clock: o.Clock},
 	}
 	if e.newID == nil {
@@ -83,7 +83,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	s := state.NewState(o.Build, e.goroutines.Go)
 	s.Log, e.state = o.Store, s
 	s.BeginAgain, s.Size, s.Budget = o.BeginAgain, o.Size, o.Budget
-	e.isFollower.Store(o.Follow)
+	e.isFollower.Store(o.Follow != nil)
 	err := e.replay(ctx, o)
 	if err != nil {
 		s.Stop()

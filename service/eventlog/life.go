@@ -113,22 +113,3 @@ func (l *Life) End() {
 	l.writing <- struct{}{} // let only the running write finish
 	l.watched.Wait()
 }
-
-// Bell wakes the followers of a store at each change. The caller holds the store's lock.
-type Bell struct{ rings chan struct{} }
-
-// Next returns a channel that the next Ring closes.
-func (b *Bell) Next() <-chan struct{} {
-	if b.rings == nil {
-		b.rings = make(chan struct{})
-	}
-	return b.rings
-}
-
-// Ring wakes the followers.
-func (b *Bell) Ring() {
-	if b.rings != nil {
-		close(b.rings)
-		b.rings = nil
-	}
-}

@@ -33,11 +33,6 @@ type Store interface {
 	// *DamageError, or ctx's error.
 	Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error]
 
-	// Follow yields the entries from a sequence on and then, as they arrive, the ones appended later, including those
-	// from other processes. Entries come in order, several at once if they arrive together. Follow ends with an error
-	// or with the iteration. Errors are as for Entries.
-	Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error]
-
 	// Position returns the position after an entry, or before the log's first entry. Its identity is zero if the entry
 	// is older than the log's identity. Errors are as for Entries.
 	Position(ctx context.Context, sequence uint64) (Position, error)
@@ -63,9 +58,15 @@ func Iterate[V any](run func(yield func(V) bool) error) iter.Seq2[V, error] {
 	}
 }
 
-// Synced is a store that knows how recent its entries are. Synced returns an entry that Follow has yielded or is about
-// to yield, and the last time at which the log was known to end there. The time is zero until it is known.
-type Synced interface {
+// Followed is a store that other processes may write while this one follows it.
+type Followed interface {
+	// Follow yields the entries from a sequence on and then, as they arrive, the ones appended later, including those
+	// from other processes. Entries come in order, several at once if they arrive together. Follow ends with an error
+	// or with the iteration. Errors are as for Entries.
+	Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error]
+
+	// Synced returns an entry that Follow has yielded or is about to yield, and the last time at which the log was known
+	// to end there. The time is zero until it is known.
 	Synced() (sequence uint64, at time.Time)
 }
 

@@ -556,7 +556,7 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 		if o.Replica, err = l.shared.NewReplica(ctx); err != nil {
 			return nil, err
 		}
-		o.Follow, o.Leader, o.Propose = true, l.leader, l.propose
+		o.Follow, o.Leader, o.Propose = l.shared, l.leader, l.propose
 		o.Clock = func() int64 { return l.clock.now().UnixNano() }
 		applied := o.Applied
 		o.Applied = func(entry uint64, e *eventlog.Event) {
@@ -730,7 +730,6 @@ func (l measuredLog) Append(ctx context.Context, entries ...[]byte) (uint64, err
 // store is an open log.
 type store interface {
 	eventlog.Log
-	eventlog.Synced
 	Confirm(ctx context.Context) error // an error if this process may not be the log's writer any more
 	Lost() <-chan struct{}             // closed when the log is lost
 	Loss() error                       // why

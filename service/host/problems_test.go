@@ -16,7 +16,7 @@ import (
 )
 
 // deaf never reads the log to its end.
-type deaf struct{ *natslog.Store }
+type deaf struct{}
 
 func (deaf) Synced() (uint64, time.Time) { return 0, time.Time{} }
 
@@ -39,7 +39,7 @@ func TestFollowerIsFarBehind(t *testing.T) {
 			return now, now
 		}}))(t)
 	defer store.Close()
-	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: deaf{store}, Build: setup.NewLearner, Follow: true}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: store, Build: setup.NewLearner, Follow: deaf{}}))(t)
 	defer e.Close()
 	if lag, sawEnd := e.Lag(); sawEnd || lag > time.Hour {
 		t.Errorf("it is %v behind, and saw the end of the log: %v", lag, sawEnd)

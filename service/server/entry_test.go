@@ -13,6 +13,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
+	"vitrine/service/eventlog"
 	"vitrine/service/server"
 )
 
@@ -63,7 +64,8 @@ func TestEntryOfAChange(t *testing.T) {
 func twoProcesses(t *testing.T, change func(o *server.Options, e *engine.Options)) (leader, follower *service) {
 	leader = started(t, nil)
 	return leader, started(t, func(o *server.Options, e *engine.Options) {
-		e.Store, e.Follow, e.Leader = leader.store.(engine.Log), true, func() string { return "process 7" }
+		e.Store, e.Follow = leader.store.(engine.Log), leader.store.(eventlog.Followed)
+		e.Leader = func() string { return "process 7" }
 		o.Log = nil
 		if change != nil {
 			change(o, e)
@@ -116,10 +118,8 @@ func (s *service) looks() {
 
 // A follower that never saw the end of its log is not ready, and no decades behind it.
 func TestNeverSeen(t *testing.T) {
-	_, follower := twoProcesses(t, func(_ *server.Options, e *engine.Options) { e.Store = old{e.Store, time.Time{}} })
-	if a := follower.want(503, "GET", "/readyz", ""); !strings.Contains(a.body, "has not seen the end") {
-		t.Error(a.body)
-	}
+	_, follower := twoProcesses(t, func(_ *server.Options, e *engine.Options) { e.Follow = old{e.Follow, time.Time{}} })
+	follower.isLate("has not seen the end of the log yet", follower.want(503, "GET", "/readyz", ""))
 	if lag := follower.gauge("vitrine_follower_lag_seconds"); lag > 3700 {
 		t.Error("a follower lags by", lag, "seconds")
 	}
@@ -150,7 +150,7 @@ func TestReady(t *testing.T) {
 		{"process 7", `1h\d+m.*s behind the log, whose last known writer is process 7`},
 		{"", `1h\d+m.*s behind the log, which no process is known to write`}} {
 		_, late := twoProcesses(t, func(_ *server.Options, e *engine.Options) {
-			e.Store, e.Leader = old{e.Store, time.Now().Add(-time.Hour)}, func() string { return c.leader }
+			e.Follow, e.Leader = old{e.Follow, time.Now().Add(-time.Hour)}, func() string { return c.leader }
 		})
 		if a := late.want(503, "GET", "/readyz", ""); !strings.Contains(a.body, "has not seen the end") {
 			late.isLate(c.want, a)
@@ -169,13 +169,11 @@ func TestReady(t *testing.T) {
 	cut += time.Millisecond
 	lone.isLate("has not reached the log's servers for 5.001s", lone.want(503, "GET", "/readyz", ""))
 	expect.Equal(t, lone.gauge("vitrine_leader"), 0, "it leads without servers")
-	_, blind := twoProcesses(t, func(_ *server.Options, e *engine.Options) { e.Store = struct{ engine.Log }{e.Store} })
-	blind.isLate("has not seen the end of the log yet", blind.want(503, "GET", "/readyz", ""))
 }
 
 // old is a log that was idle at a time, and unknown since.
 type old struct {
-	engine.Log
+	eventlog.Followed
 	at time.Time
 }
 

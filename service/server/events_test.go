@@ -21,6 +21,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
 	"vitrine/service/keys"
 	"vitrine/service/server"
 )
@@ -176,21 +177,21 @@ func TestEventsResume(t *testing.T) {
 
 // gated is a log that a follower hears of once a channel is closed.
 type gated struct {
-	engine.Log
+	*memlog.Store
 	open chan bool
 }
 
 func (g gated) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
 	return func(yield func([][]byte, error) bool) {
 		<-g.open
-		g.Log.Follow(ctx, from)(yield)
+		g.Store.Follow(ctx, from)(yield)
 	}
 }
 
 // A listener may come back to another process, which does not know the last event yet.
 func TestEventsResumeElsewhere(t *testing.T) {
 	leader := started(t, nil)
-	store := leader.store.(engine.Log)
+	store := leader.store.(*memlog.Store)
 	open := make(chan bool)
 	leader.store = gated{store, open}
 	f := followed(t, leader)

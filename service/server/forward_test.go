@@ -19,6 +19,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
+	"vitrine/service/eventlog"
 	"vitrine/service/feed"
 	"vitrine/service/keys"
 	"vitrine/service/server"
@@ -34,7 +35,7 @@ func followed(t testing.TB, leader *service) *service {
 	var err error
 	f.engine, err = engine.Open(context.Background(), engine.Options{
 		Store: leader.store.(engine.Log), Shoppers: leader.shoppers, Build: setup.NewLearner, Applied: f.feed.Applied,
-		NewID: leader.newID, Follow: true, Leader: func() string { return "the leader" },
+		NewID: leader.newID, Follow: leader.store.(eventlog.Followed), Leader: func() string { return "the leader" },
 		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
 			if leader.Server == nil {
 				return nil, errors.New("nobody answers")

@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
@@ -69,13 +68,9 @@ type Store struct {
 	damage   error             // why a log open for reading ends early; nil if it is intact
 	idle     []*part           // segments without live entries, for the writer to remove
 	recent   recent
-	changed  eventlog.Bell // rung by appends and by Close
 }
 
-var _ interface {
-	eventlog.Log
-	eventlog.Synced
-} = (*Store)(nil)
+var _ eventlog.Log = (*Store)(nil)
 
 // Open opens a log and verifies all its files. It creates the log if necessary. If a process or machine failed during
 // the last append, before acknowledging it, Open drops that append with a warning. Any other damage is a
@@ -254,7 +249,6 @@ func (s *Store) commit(entries [][]byte) error {
 		last.sealedAt(end)
 		s.tail = nil // the file stays open for readers
 	}
-	s.changed.Ring()
 	return nil
 }
 
@@ -272,20 +266,12 @@ func (s *Store) grow() error {
 	return nil
 }
 
-// Synced implements eventlog.Synced: this process is the only writer.
-func (s *Store) Synced() (sequence uint64, at time.Time) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.end.Sequence, time.Now()
-}
-
 // Close implements eventlog.Store. It restores the log's files that were removed while the log was open.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	s.life.End()
 	s.mu.Lock()
-	s.changed.Ring()
 	s.recent = recent{}
 	s.mu.Unlock()
 	var err error

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,29 +111,6 @@ func TestReaderBesideWriter(t *testing.T) {
 	logtest.Want(t, r, 50, want[49:]...)
 	expect.Fails(filelog.Open(t.Context(), filelog.Options{Dir: filepath.Join(dir, "none"),
 		ReadOnly: true}))(t, fs.ErrNotExist, "no log")
-}
-
-// A log that is opened again is followed from the entries in its files, also while it is closed.
-func TestFollowAfterOpening(t *testing.T) {
-	dir, n := t.TempDir(), 600 // read from the files in several pieces
-	s := openWith(t, filelog.Options{Dir: dir})
-	appendAll(t, s, slices.Repeat(texts("x"), n)...)
-	fatal.If(t, s.Close())
-	for _, appends := range []bool{false, true} {
-		s = openWith(t, filelog.Options{Dir: dir})
-		if appends {
-			appendAll(t, s, texts("y")...)
-		}
-		have, last := 0, error(nil)
-		for some, err := range s.Follow(t.Context(), 1) {
-			if have, last = have+len(some), err; err == nil {
-				s.Close()
-			}
-		}
-		if have == 0 || have > n || !errors.Is(last, eventlog.ErrClosed) {
-			t.Errorf("%d entries and then %v, want fewer than %d and ErrClosed", have, last, n)
-		}
-	}
 }
 
 func TestNothingIsLeftRunning(t *testing.T) {

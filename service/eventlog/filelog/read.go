@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"slices"
 	"sort"
 
 	"vitrine/service/eventlog"
@@ -192,83 +191,6 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	}
 	x.Bytes = uint64(max(size, 0))
 	return x, ctx.Err()
-}
-
-// Follow implements eventlog.Store. A store open for reading ends with the entries present when it was opened.
-func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
-	return eventlog.Iterate(func(yield func([][]byte) bool) error {
-		for {
-			changed := s.change()
-			x, err := s.Extent(ctx)
-			if err == nil {
-				err = x.CheckFrom(from)
-			}
-			if err != nil {
-				return err
-			}
-			for from <= x.Last {
-				some := s.since(from)
-				if some == nil {
-					if some, err = s.some(ctx, from); err != nil {
-						return err
-					}
-				}
-				if !yield(some) {
-					return nil
-				}
-				from += uint64(len(some))
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-	})
-}
-
-// change returns a channel that is closed by the next change.
-func (s *Store) change() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	next := s.changed.Next()
-	if s.life.Closed() {
-		s.changed.Ring()
-	}
-	return next
-}
-
-// together limits the entries that Follow reads from a file at a time.
-const together = 256
-
-// some reads at least one entry, starting at a sequence.
-func (s *Store) some(ctx context.Context, from uint64) (some [][]byte, err error) {
-	err = s.entries(ctx, from, func(e []byte) bool {
-		some = append(some, e)
-		return len(some) < together
-	})
-	if len(some) > 0 { // the error will recur
-		return some, nil
-	}
-	return nil, err
-}
-
-// since returns the entries from a sequence on if they are in memory, else nil.
-func (s *Store) since(from uint64) [][]byte {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if from < s.recent.first || from-s.recent.first >= uint64(
-		len(s.recent.entries)) { // nothing after opening and closing
-		return nil
-	}
-	some := s.recent.entries[from-s.recent.first:]
-	if i := slices.IndexFunc(some, func(e []byte) bool { return e == nil }); i >= 0 {
-		some = some[:i]
-	}
-	if len(some) == 0 {
-		return nil
-	}
-	return slices.Clone(some)
 }
 
 // recent holds the most recent entries, except large ones, up to a number of bytes.

@@ -20,13 +20,16 @@ type Store struct {
 	hashes  [][16]byte // running hashes before each entry and after the last; nil if the log is empty
 	bytes   uint64
 	closed  bool
-	changed eventlog.Bell // rung by appends and by Close
+	changed chan struct{} // closed by the next append or by Close; nil if no follower waits
 }
 
 // identity is shared by all logs in memory. Their hashes distinguish them.
 var identity = eventlog.Identity{'m', 'e', 'm', 'l', 'o', 'g'}
 
-var _ eventlog.Log = (*Store)(nil)
+var _ interface {
+	eventlog.Log
+	eventlog.Followed
+} = (*Store)(nil)
 
 // Append implements eventlog.Store, without surviving the process.
 func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
@@ -51,7 +54,7 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 		s.bytes += uint64(len(e))
 		x.Last++
 	}
-	s.changed.Ring()
+	s.wake()
 	return x.Last, nil
 }
 
@@ -71,7 +74,7 @@ func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, erro
 	})
 }
 
-// Follow implements eventlog.Store.
+// Follow implements eventlog.Followed.
 func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
 	return eventlog.Iterate(func(yield func([][]byte) bool) error {
 		for {
@@ -102,7 +105,18 @@ const together = 8
 func (s *Store) change() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.changed.Next()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+// wake wakes the followers, for callers that hold mu.
+func (s *Store) wake() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
 }
 
 // Entry implements eventlog.Reader.
@@ -141,7 +155,7 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	return x, cmp.Or(err, ctx.Err())
 }
 
-// Synced implements eventlog.Synced.
+// Synced implements eventlog.Followed.
 func (s *Store) Synced() (sequence uint64, at time.Time) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -218,6 +232,6 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed, s.entries, s.hashes = true, nil, nil
-	s.changed.Ring()
+	s.wake()
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Follow implements eventlog.Store. It waits if a server is away. If another process writes the log, the yielded
+// Follow implements eventlog.Followed. It waits if a server is away. If another process writes the log, the yielded
 // entries become visible to the store's other methods.
 func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
 	return eventlog.Iterate(func(yield func([][]byte) bool) error { return s.follow(ctx, from, yield) })
@@ -99,7 +99,7 @@ func (s *Store) isUpToDate(at time.Time) {
 	s.synced = synced{s.end.Sequence, at}
 }
 
-// Synced implements eventlog.Synced.
+// Synced implements eventlog.Followed.
 func (s *Store) Synced() (sequence uint64, at time.Time) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -92,7 +92,10 @@ func (t tail) frame(entries [][]byte) eventlog.Frame {
 	return eventlog.Frame{Epoch: t.epoch, First: t.Sequence + 1, Log: t.Log, Before: t.Hash, Entries: entries}
 }
 
-var _ eventlog.Log = (*Store)(nil)
+var _ interface {
+	eventlog.Log
+	eventlog.Followed
+} = (*Store)(nil)
 
 // Open opens a log, creating it if necessary, and takes it over from its last writer. It returns connection errors,
 // ErrReopen if the server or its cluster does not answer, ErrLease if the log's lease is missing, ErrAlive if another
