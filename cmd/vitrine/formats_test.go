@@ -124,6 +124,7 @@ func formatTrade(ctx context.Context, e *engine.Engine, half, late func() error)
 				r := formatRequest(name, rng)
 				r.Decision = fmt.Sprint(id, "-", k)
 				_, err = e.Decide(ctx, name, r, now)
+				err = errors.Join(err, e.Wait(ctx))
 			}
 			if err := errors.Join(err, e.Wait(ctx)); err != nil { // so that all runs make the same log
 				return err

@@ -64,7 +64,6 @@ type Stats struct {
 	ByChance         Totals  `json:"by_chance" doc:"decisions whose set was drawn uniformly"`
 	ByBaseline       Totals  `json:"by_baseline" doc:"decisions whose set was the caller's"`
 	Gains            []Gain  `json:"gains" doc:"what the placement earns more than what it is compared with; empty without a comparison"`
-	Eras             []Era   `json:"eras" doc:"times in which the placement decided in one way, the oldest first: the last 20"`
 
 	Calibration Calibration `json:"calibration"`
 	Shadow      Comparison  `json:"shadow"`
@@ -255,27 +254,3 @@ type Comparison struct {
 	Policy     float64 `json:"policy" doc:"Σ R(S) of the policy's own sets, over the rounds with estimates"`
 	Baseline   float64 `json:"baseline" doc:"Σ R(S) of the baselines, over the same rounds"`
 }
-
-// Era is a time in which a placement decided in one way. Each decision counts in the era in which it was made.
-type Era struct {
-	Entry      uint64      `json:"entry" doc:"of the log, which began it"`
-	Time       time.Time   `json:"time"`
-	Began      string      `json:"began_by" enum:"created,mode,reset,rollback,relearned,adopted" doc:"what began it: the placement, another mode or experiment, a learner that began again, a roll back, a learner that had learned from the log, or the learner of a variant"`
-	Mode       string      `json:"mode" enum:"learn,shadow,explore,experiment"`
-	Experiment string      `json:"experiment,omitzero" doc:"its name"`
-	Decisions  uint64      `json:"decisions"`
-	ByPolicy   Totals      `json:"by_policy"`
-	ByChance   Totals      `json:"by_chance"`
-	ByBaseline Totals      `json:"by_baseline"`
-	Shadow     *Comparison `json:"shadow,omitempty" doc:"if the caller's sets were shown and the policy's own sets are known"`
-}
-
-// Values of [Era.Began].
-const (
-	BegunByCreation   = "created"   // of the placement
-	BegunByMode       = "mode"      // another mode or experiment
-	BegunByReset      = "reset"     // the learner began again
-	BegunByRollback   = "rollback"  // to a version
-	BegunByRelearning = "relearned" // a learner that learned from the log decides
-	BegunByAdoption   = "adopted"   // the learner of a variant decides
-)

@@ -6,9 +6,9 @@ import (
 	"vitrine/service/offer"
 )
 
-// Corrected applies a late outcome or a correction to the sums in which the decision was counted: in its era and at its
-// time. The guard, the calibration and the recent decisions do not change, because they compare earnings within the
-// attribution window with predictions and with earlier earnings.
+// Corrected applies a late outcome or a correction to the sums in which the decision was counted, at its time. The
+// guard, the calibration and the recent decisions do not change, because they compare earnings within the attribution
+// window with predictions and with earlier earnings.
 func (t *Earnings) Corrected(c *eventlog.Corrected, maxItems int) {
 	if c.Correction == "" {
 		t.Counts.Late++
@@ -17,12 +17,8 @@ func (t *Earnings) Corrected(c *eventlog.Corrected, maxItems int) {
 	}
 	t.Items.corrected(c, maxItems)
 	t.Series.corrected(c, &t.Guard.Watch)
-	if c.Mode == offer.ByImport {
-		return
-	}
-	correct(&t.Counts.Arms[c.Mode-offer.ByPolicy], c)
-	if era := t.Eras.of(c.Entry); era != nil {
-		correct(&era.groups[c.Mode-offer.ByPolicy], c)
+	if c.Mode != offer.ByImport {
+		correct(&t.Counts.Arms[c.Mode-offer.ByPolicy], c)
 	}
 }
 

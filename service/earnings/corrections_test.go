@@ -21,7 +21,6 @@ func TestCorrected(t *testing.T) {
 	const second = int64(time.Second)
 	var s Earnings
 	s.Watch(drawing, 1)
-	s.Eras.Begin(1, 0, api.BegunByCreation, api.Explore, "")
 	// Three decisions expired without an outcome: two by the policy and one at random. A fourth was withdrawn.
 	for k, mode := range []uint8{offer.ByPolicy, offer.ByPolicy, offer.ByChance, offer.ByPolicy} {
 		o := &offer.Offer{Offered: &eventlog.Offered{Decision: "d", ItemIDs: []string{"a", "b"}, Shown: []int32{1, 0},
@@ -41,8 +40,8 @@ func TestCorrected(t *testing.T) {
 	}
 	check := func(what string, policy, chance api.Totals, b Sold, place Sold, sum float64) {
 		t.Helper()
-		if s.Counts.Arms != [3]offer.Totals{group(policy), group(chance)} || s.Eras[0].groups != s.Counts.Arms {
-			t.Errorf("%s: %+v, in the era %+v, want %+v and %+v", what, s.Counts.Arms, s.Eras[0].groups, policy, chance)
+		if s.Counts.Arms != [3]offer.Totals{group(policy), group(chance)} {
+			t.Errorf("%s: %+v, want %+v and %+v", what, s.Counts.Arms, policy, chance)
 		}
 		if have := *s.Items.sold["b"]; have != b || s.Items.Places[0] != place {
 			t.Errorf("%s: item b %+v, the first place %+v, want %+v and %+v", what, have, s.Items.Places[0], b, place)
@@ -84,7 +83,7 @@ func TestCorrected(t *testing.T) {
 		s.Counts.Corrected != 2 {
 		t.Errorf("%+v, %+v", last, s.Counts)
 	}
-	corrected(9, offer.ByImport, 1, eventlog.Corrected{Value: 9}) // imports belong to no era and no comparison
+	corrected(9, offer.ByImport, 1, eventlog.Corrected{Value: 9}) // imports belong to no comparison
 	if s.Counts.Arms[0].Rounds != 3 || s.Counts.Arms[0].Revenue != precise.Of(15) || s.Items.sold["b"].Revenue != precise.Of(24) {
 		t.Errorf("after an import: %+v, %+v", s.Counts.Arms, s.Items.sold["b"])
 	}
@@ -96,14 +95,13 @@ func group(t api.Totals) offer.Totals {
 		Squares: precise.Of(t.Squares)}
 }
 
-// Whatever is sold, mistyped, corrected and returned, in any order, the sums agree with exact ones: in total, by era,
-// over time and by item.
+// Whatever is sold, mistyped, corrected and returned, in any order, the sums agree with exact ones: in total, over
+// time and by item.
 func TestSumsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const second = int64(time.Second)
 		var s Earnings
 		s.Watch(Watch{Mode: api.Learn, Window: time.Hour}, 0)
-		s.Eras.Begin(1, 0, api.BegunByCreation, api.Learn, "")
 		amount := rapid.OneOf(rapid.Float64Range(1, 100), rapid.Float64Range(1e6, 1e12), rapid.Just(1e12))
 		var earned []float64
 		revenue, largest := new(big.Rat), 1.0
@@ -145,8 +143,7 @@ func TestSumsAreExact(t *testing.T) {
 			all.Add(&s.Series.buckets[i].arms[0])
 			bound = max(bound, s.Series.buckets[i].most())
 		}
-		for what, g := range map[string]*offer.Totals{"in total": &s.Counts.Arms[0], "in the era": &s.Eras[0].groups[0],
-			"over time": &all} {
+		for what, g := range map[string]*offer.Totals{"in total": &s.Counts.Arms[0], "over time": &all} {
 			near("revenue "+what, g.Report().Revenue, revenue, largest)
 			near("squares "+what, g.Report().Squares, squares, largest*largest)
 		}

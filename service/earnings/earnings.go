@@ -7,7 +7,6 @@
 //	counts.go      totals, and comparisons with the policy's predictions
 //	items.go       by item, by place, and in the last decisions
 //	series.go      over time
-//	eras.go        by the ways in which the placement decided
 //	guard.go       earnings in periods, tested at any time, and the alarm; guard_report.go, guard_codec.go
 //	sales.go       sales, in the last 50 to 5,000 decisions
 //	soundness.go   signs that its predictions are unsound, since the process began
@@ -16,8 +15,6 @@
 package earnings
 
 import (
-	"slices"
-
 	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/offer"
@@ -29,7 +26,6 @@ type Earnings struct {
 	Items  Items
 	Drift  Drift
 	Series Series
-	Eras   Eras
 	Guard  Guard
 }
 
@@ -42,9 +38,8 @@ func (e *Earnings) Offered(entry uint64, time int64, o *offer.Offer, own bool) {
 		return
 	}
 	e.Series.offered(entry, time, &e.Guard.Watch)
-	if era := e.Eras.of(entry); era != nil {
-		era.decisions++
-		compare(&era.shadow, o)
+	if o.Mode == offer.ByBaseline && e.Guard.Watch.Mode != api.Shadow {
+		e.Series.elsewhere = true
 	}
 }
 
@@ -65,9 +60,6 @@ func (e *Earnings) Closed(d Ended, c *offer.Closed, maxItems int) {
 	e.Drift.leave(d.Entry, d.Time, c, &e.Guard.Watch)
 	if c != nil {
 		e.Items.closed(c, maxItems)
-		if era := e.Eras.of(c.Entry); era != nil && c.Mode != offer.ByImport {
-			era.groups[c.Mode-offer.ByPolicy].Count(c)
-		}
 		e.Guard.Sold(c, d.Age)
 	}
 	if !d.Own {
@@ -108,7 +100,7 @@ func (e *Earnings) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 
 // Copy returns a deep copy.
 func (e *Earnings) Copy() Earnings {
-	return Earnings{e.Counts, e.Items.Copy(), e.Drift.Copy(), e.Series.Copy(), slices.Clone(e.Eras), e.Guard.Copy()}
+	return Earnings{e.Counts, e.Items.Copy(), e.Drift.Copy(), e.Series.Copy(), e.Guard.Copy()}
 }
 
 // Fields encodes or decodes the sums.
@@ -117,7 +109,6 @@ func (e *Earnings) Fields(f *fields.Fields) {
 	e.Series.fields(f)
 	e.Items.fields(f)
 	e.Drift.fields(f)
-	e.Eras.fields(f)
 	e.Guard.Fields(f)
 }
 

@@ -152,45 +152,6 @@ func TestEmptyPages(t *testing.T) {
 	}
 }
 
-// A decision belongs to the last era that began before its own entry, however late it closes.
-func TestErasByHand(t *testing.T) {
-	var tally Earnings
-	tally.Eras.Begin(10, 1e9, api.BegunByCreation, api.Learn, "")
-	tally.Eras.Begin(20, 3e9, api.BegunByMode, api.Experimenting, "summer")
-	var all []*offer.Closed
-	for _, o := range []*offer.Closed{
-		sale(5, offer.ByPolicy, 1, "a"), // before the remembered eras
-		sale(20, offer.ByPolicy, 1, "a"),
-		sale(21, offer.ByChance, 1, "b"), sale(22, offer.ByBaseline, 0, "b"),
-		sale(23, offer.ByImport, 1, "c"),
-	} {
-		o.Shadowed = o.Mode == offer.ByBaseline
-		tally.Offered(o.Entry, 4e9, o.Offer, true)
-		all = append(all, o)
-	}
-	for _, o := range all {
-		tally.Closed(atEnd(o, 4e9), o, 10)
-	}
-	want := []api.Era{
-		{Entry: 10, Time: time.Unix(1, 0).UTC(), Began: api.BegunByCreation, Mode: api.Learn, Decisions: 1,
-			ByPolicy: api.Totals{Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}},
-		{Entry: 20, Time: time.Unix(3, 0).UTC(), Began: api.BegunByMode, Mode: api.Experimenting, Experiment: "summer",
-			Decisions: 2,
-			ByChance:  api.Totals{Rounds: 1, Purchases: 1, Revenue: 3, Squares: 9}, ByBaseline: api.Totals{Rounds: 1},
-			Shadow: &api.Comparison{Rounds: 1}},
-	}
-	expect.Equal(t, tally.Eras.Report(), want, "the eras")
-	if tally.Counts.Offered != 5 || len(tally.Items.sold) != 3 {
-		t.Errorf("%d decisions of %d items, want all of them", tally.Counts.Offered, len(tally.Items.sold))
-	}
-	for k := range maxEras {
-		tally.Eras.Begin(uint64(100+k), 5e9, api.BegunByReset, api.Learn, "")
-	}
-	if list := tally.Eras.Report(); len(list) != maxEras || list[0].Entry != 100 {
-		t.Errorf("%d eras from entry %d on", len(list), list[0].Entry)
-	}
-}
-
 // second converts seconds to a decision's time.
 func second(s float64) int64 { return int64(s * 1e9) }
 
@@ -304,16 +265,12 @@ func TestSecondsBefore1970(t *testing.T) {
 func full() *Earnings {
 	t := new(Earnings)
 	t.Watch(drawing, 1)
-	t.Eras.Begin(1, 1e9, api.BegunByCreation, api.Shadow, "")
 	for k := range 1300 {
 		o := sale(uint64(k+2), uint8(1+k%4), k%3, "a", "b", "c")
 		if k%2 == 0 {
 			expecting(o, float64(k%7)/7, 1.5)
 		}
 		o.Shadowed, o.Agrees, o.Shadow = k%4 == 2, k%8 == 2, 0.5
-		if k == 700 {
-			t.Eras.Begin(uint64(k+2), 2e9, api.BegunByMode, api.Experimenting, "x")
-		}
 		t.Offered(o.Entry, int64(k)*7e9, o.Offer, true)
 		t.Advance(int64(k)*7e9, o.Entry)
 		if k%5 == 4 {
@@ -366,7 +323,6 @@ func TestRefusedSnapshots(t *testing.T) {
 			t.Series.buckets[0].level, t.Series.buckets[0].start = 3, t.Series.buckets[0].start-4
 		},
 		"too wide a bucket": func(t *Earnings) { t.Series.buckets[0].level, t.Series.buckets[0].start = 41, -1<<41 },
-		"too many eras":     func(t *Earnings) { t.Eras = make(Eras, maxEras+1) },
 		"too many places":   func(t *Earnings) { t.Items.Places = make([]Sold, maxPlaces+1) },
 		"too many spans":    func(t *Earnings) { t.Drift.recent = make([]span, recentTotal/recentLength+2) },
 	} {

@@ -10,34 +10,24 @@ import (
 const gainError = 0.05
 
 // gains returns how much more the policy earns, among the decisions in a bucket, than chance (if the placement drew
-// between both) and than the caller's own sets (if they were shown). The interval over chance is the [Contrast]'s. The
-// caller's sets are shown at other times: that interval is for the difference of the two means, by the same boundary
-// with an estimated V.
-func (b *bucket) gains() []api.Gain {
+// between both) and than the caller's own sets (if they were shown only in the mode shadow). The interval over chance is
+// the [Contrast]'s. The caller's sets are shown at other times: that interval is for the difference of the two means, by
+// the same boundary with an estimated V.
+//
+// A hold-out or an experiment shows the caller's sets at the same time as the policy's, and a fallback shows them while
+// the policy fails.
+func (s *Series) gains(b *bucket) []api.Gain {
 	list := []api.Gain{}
 	if m := b.leads(); m.N > 0 {
 		low, high := m.Interval(gainError)
 		list = append(list, api.NewGain(api.OverChance, m.N, b.within(low, m.Average(), high)))
 	}
-	if mine, other := b.mean(0), b.mean(2); mine.N > 0 && other.N > 0 {
+	if mine, other := b.mean(0), b.mean(2); !s.elsewhere && mine.N > 0 && other.N > 0 {
 		difference := mine.Average() - other.Average()
 		low, high := mine.Low(gainError/4)-other.High(gainError/4), mine.High(gainError/4)-other.Low(gainError/4)
 		list = append(list, api.NewGain(api.OverBaseline, mine.N, b.within(low, difference, high)))
 	}
 	return list
-}
-
-// OnlyInShadow reports whether the caller's sets were shown in remembered eras of the mode shadow and nowhere else, so
-// that the gain over them stands. A hold-out or an experiment shows them at the same time as the policy's, and a fallback
-// while the policy fails.
-func (e *Earnings) OnlyInShadow() bool {
-	others := e.Counts.Arms[2].Rounds
-	for i := range e.Eras {
-		if e.Eras[i].mode == api.Shadow {
-			others -= e.Eras[i].groups[2].Rounds
-		}
-	}
-	return others == 0
 }
 
 func (b *bucket) mean(arm int) *confseq.Mean {

@@ -236,7 +236,7 @@ func TestLeadsByHand(t *testing.T) {
 func TestGainsByHand(t *testing.T) {
 	b := &bucket{bound: 2, arms: [3]offer.Totals{group(api.Totals{Rounds: 400, Revenue: 400, Squares: 800}), {},
 		group(api.Totals{Rounds: 100, Revenue: 20, Squares: 40})}}
-	gains := b.gains()
+	gains := new(Series).gains(b)
 	if len(gains) != 1 || gains[0].Over != api.OverBaseline || gains[0].Randomized || gains[0].Decisions != 400 ||
 		gains[0].PerDecision.Estimate != 1-0.2 {
 		t.Fatalf("%+v", gains)

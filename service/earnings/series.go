@@ -25,6 +25,8 @@ type Series struct {
 	}
 	since uint64         // only later entries are in cohorts
 	leads Cohorts[leads] // leads of the policy over chance
+
+	elsewhere bool // whether the caller's sets were ever shown outside the mode shadow
 }
 
 // leads is a cohort's leads, around the policy's earlier earnings per decision.
@@ -290,7 +292,7 @@ func (s *Series) Report(name string, window time.Duration, now int64, span time.
 		}
 	}
 	gains := map[string]*api.SeriesSums{}
-	for _, g := range shown.gains() {
+	for _, g := range s.gains(&shown) {
 		gains[g.Over] = new(api.SeriesSums)
 	}
 	r.OverChance, r.OverBaseline = gains[api.OverChance], gains[api.OverBaseline]
@@ -309,7 +311,7 @@ func (s *Series) Report(name string, window time.Duration, now int64, span time.
 			}
 		}
 		now := map[string]api.Interval{}
-		for _, g := range sum.gains() {
+		for _, g := range s.gains(&sum) {
 			now[g.Over] = g.Total
 		}
 		for over, sums := range gains {
@@ -369,7 +371,7 @@ func (s *Series) Recent(now int64, span, window time.Duration) Recent {
 			last += b.offered
 		}
 	}
-	return Recent{Policy: policy.Report(), Gains: sum.gains(), Rate: float64(last) / 10}
+	return Recent{Policy: policy.Report(), Gains: s.gains(&sum), Rate: float64(last) / 10}
 }
 
 // Past returns the settled sums of all decisions in a span of time before now, the largest revenue of a shown item or a
@@ -417,6 +419,7 @@ func (b *bucket) fields(f *fields.Fields) {
 func (s *Series) fields(f *fields.Fields) {
 	f.Uvarint(&s.policy.rounds, &s.since)
 	f.Float(s.policy.revenue.Parts())
+	f.Flag(&s.elsewhere)
 	s.leads.Fields(f, func() (l leads) { return l }, func(l *leads, f *fields.Fields) {
 		f.Float(&l.centre)
 		l.block.Fields(f)

@@ -51,10 +51,7 @@ func ended(t *testing.T, inTime bool) (e *engine.Engine, store *memlog.Store, sa
 
 // earned sums a placement's earnings.
 type earned struct {
-	ByPolicy, ByChance, Era [2]any
-	Items, Positions        any
-	Policy, Chance          any
-	Recent                  any
+	ByPolicy, ByChance, Items, Positions, Policy, Chance, Recent any
 }
 
 func earningsOf(t *testing.T, e *engine.Engine, now int64) earned {
@@ -70,14 +67,14 @@ func earningsOf(t *testing.T, e *engine.Engine, now int64) earned {
 		byID[i.ID] = [3]float64{float64(i.Shown), float64(i.Taken), i.Revenue}
 	}
 	return earned{
-		ByPolicy: [2]any{s.ByPolicy, s.Eras[0].ByPolicy}, ByChance: [2]any{s.ByChance, s.Eras[0].ByChance},
-		Items: byID, Positions: [2]uint64{x.Positions[0].Shown, x.Positions[0].Taken}, Policy: series.Policy,
-		Chance: series.Chance, Recent: recent.Policy,
+		ByPolicy: s.ByPolicy, ByChance: s.ByChance, Items: byID,
+		Positions: [2]uint64{x.Positions[0].Shown, x.Positions[0].Taken}, Policy: series.Policy, Chance: series.Chance,
+		Recent: recent.Policy,
 	}
 }
 
-// A sale counts whenever it comes: the sums are the same as for sales in time, by policy, by chance, by era, by
-// item and over time. The learner ignores it.
+// A sale counts whenever it comes: the sums are the same as for sales in time, by policy, by chance, by item
+// and over time. The learner ignores it.
 func TestLateSalesCount(t *testing.T) {
 	punctual, _, sales := ended(t, true)
 	tardy, store, same := ended(t, false)

@@ -174,14 +174,11 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 		return api.Series{}, err
 	}
 	e.mu.RLock()
-	s, onlyInShadow := v.Placement.Earnings.Series.Copy(), v.Placement.Earnings.OnlyInShadow()
+	s := v.Placement.Earnings.Series.Copy()
 	e.mu.RUnlock()
 	r := s.Report(name, v.Config().Window(), now, span, points)
 	if v.Config().Mode == api.Experimenting {
 		r.OverChance, r.OverBaseline = nil, nil // the comparison would mix the variants
-	}
-	if !onlyInShadow {
-		r.OverBaseline = nil
 	}
 	return r, nil
 }

@@ -159,59 +159,6 @@ func TestEndOfAnExperiment(t *testing.T) {
 	})
 }
 
-// Each mode, and each learner that begins, is an era; a decision counts in the era in which it was made.
-func TestEras(t *testing.T) {
-	store := new(memlog.Store)
-	e := opened(t, engine.Options{Store: store, Build: buildFixed})
-	const config = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"%d"},"mode":"%s","explore_share":%v}`
-	s := newBoutique(t, e, 0.5, 0.5)
-	decide := func(id string, baseline bool) {
-		t.Helper()
-		r := stock(id, 2)
-		if baseline {
-			r.Baseline = []string{"sku1"}
-		}
-		decide(t, e, "home", r, s.now)
-	}
-	close := func(id, item string) {
-		t.Helper()
-		fatal.If(t, e.Outcome(t.Context(), "home", id, item, s.now))
-	}
-	put(t, e, "home", fmt.Sprintf(config, 0, "shadow", 0))
-	decide("a", true)
-	decide("b", true)
-	close("a", "sku1")
-	put(t, e, "home", fmt.Sprintf(config, 0, "explore", 1))
-	close("b", "sku1") // of the era before
-	decide("c", false)
-	decide("d", false)
-	close("c", "")
-	close("d", "")
-	put(t, e, "home", fmt.Sprintf(config, 0, "explore", 1)) // no change
-	put(t, e, "home", fmt.Sprintf(config, 1, "learn", 0))
-	decide("e", false)
-	stats := fatal.Or(e.Stats("home"))(t)
-	have := [][]any{}
-	for _, x := range stats.Eras {
-		shadow := uint64(0)
-		if x.Shadow != nil {
-			shadow = x.Shadow.Rounds
-		}
-		have = append(have, []any{x.Began, x.Mode, x.Decisions, x.ByBaseline.Rounds, x.ByChance.Rounds,
-			x.ByPolicy.Rounds, shadow})
-	}
-	want := [][]any{
-		{api.BegunByCreation, "shadow", uint64(2), uint64(2), uint64(0), uint64(0), uint64(2)},
-		{api.BegunByMode, "explore", uint64(2), uint64(0), uint64(2), uint64(0), uint64(0)},
-		{api.BegunByReset, "learn", uint64(1), uint64(0), uint64(0), uint64(0), uint64(0)},
-	}
-	expect.Equal(t, have, want)
-	if len(stats.Gains) != 0 && stats.Gains[0].Over == api.OverChance {
-		t.Errorf("without exploration there is the gain %+v", stats.Gains)
-	}
-	replays(t, e, engine.Options{Store: store, Build: buildFixed})
-}
-
 // An outcome that comes after the end of the experiment of its decision is learned by the placement's learner.
 func TestOutcomesAfterTheEnd(t *testing.T) {
 	store := new(memlog.Store)
@@ -245,15 +192,5 @@ func TestPastExperiments(t *testing.T) {
 	all, err := e.Experiments("home")
 	if err != nil || len(all.Past) != 10 || all.Past[0].Name != "number 2" || all.Past[9].Name != "number 11" {
 		t.Errorf("%d reports, %v", len(all.Past), err)
-	}
-	stats, err := e.Stats("home")
-	if err != nil || len(stats.Eras) != 13 {
-		t.Fatalf("%d eras, %v", len(stats.Eras), err)
-	}
-	for i := range 10 {
-		put(t, e, "home", onTrial(strings.Replace(fourVariants, "summer", fmt.Sprint("more ", i), 1)))
-	}
-	if stats, err = e.Stats("home"); err != nil || len(stats.Eras) != 20 || stats.Eras[19].Experiment != "more 9" {
-		t.Errorf("%d eras, %v", len(stats.Eras), err)
 	}
 }

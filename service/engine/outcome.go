@@ -68,8 +68,8 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 }
 
 // Correct corrects the outcome of a placement's decision, for as long as the placement remembers the decision. It
-// returns when the correction is in the log. Sums of earnings change, in the era and at the time of the decision;
-// learners, the guard and the intervals of experiments do not. An item that the outcome lacks counts as taken from now on.
+// returns when the correction is in the log. Sums of earnings change, at the time of the decision; learners, the guard and
+// the intervals of experiments do not. An item that the outcome lacks counts as taken from now on.
 // An empty placement means the result of Find, with its errors.
 //
 // Repeating a correction under its id is a no-op. Reusing the id for a different correction returns ErrConflict, as

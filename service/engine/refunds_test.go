@@ -148,9 +148,6 @@ func TestMistypedInTime(t *testing.T) {
 		for _, g := range []api.Totals{s.ByPolicy, s.ByChance, s.ByBaseline} {
 			n.sums = append(n.sums, float64(g.Purchases), g.Revenue, g.Squares)
 		}
-		for _, era := range s.Eras {
-			n.sums = append(n.sums, era.ByChance.Revenue, era.ByChance.Squares)
-		}
 		x := fatal.Or(e.Insight(t.Context(), "home", int64(1e18)+2000*minute))(t)
 		for _, item := range x.Items {
 			n.sums = append(n.sums, item.Revenue)

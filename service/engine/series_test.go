@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -157,7 +158,7 @@ func compareSeries(t *testing.T, s api.Series, all []*fate, span time.Duration, 
 	}
 }
 
-// In the mode shadow the policy is compared with the caller's earlier pages.
+// After the mode shadow the policy is compared with the caller's earlier pages, however often its mode changes later.
 func TestSeriesOverBaseline(t *testing.T) {
 	e := guarded(t, new(memlog.Store), showing{utility: -800})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"shadow"}`)
@@ -167,6 +168,9 @@ func TestSeriesOverBaseline(t *testing.T) {
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	w.base = nil
 	w.goOn(600, 2)
+	for k := range 21 {
+		put(t, e, "home", fmt.Sprintf(guardedShop, fmt.Sprintf(`,"mode":"explore","explore_share":0.%02d`, k+1)))
+	}
 	s := fatal.Or(e.Series("home", w.now, 0, 20))(t)
 	last := len(s.Times) - 1
 	if s.OverBaseline == nil || s.OverChance != nil || s.Chance != nil {

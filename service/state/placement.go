@@ -5,14 +5,6 @@ import (
 	"vitrine/service/setup"
 )
 
-func (p *Placement) turn(sequence uint64, time int64, began string) {
-	experiment := ""
-	if p.Config.Experiment != nil {
-		experiment = p.Config.Experiment.Name
-	}
-	p.Earnings.Eras.Begin(sequence, time, began, p.Config.Mode, experiment)
-}
-
 // addValues gives values of a category columns of their own.
 func (p *Placement) addValues(seen feature.Seen) error {
 	c, err := p.Config.Learn(seen)
@@ -31,10 +23,9 @@ func (p *Placement) Revision() uint64 {
 }
 
 // replaced ends a change of the deciding learner, for which the budget reserved held bytes. It keeps the version spare.
-func (s *State) replaced(p *Placement, sequence uint64, time int64, began string, spare uint64, held int64) {
+func (s *State) replaced(p *Placement, sequence, spare uint64, held int64) {
 	p.sound.Forget()
 	p.restartGuard(sequence)
-	p.turn(sequence, time, began)
 	s.trim(p, spare)
 	s.recharge(p, s.chargeOf(p), held)
 	s.forget(p)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"vitrine/service/api"
 	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
@@ -26,17 +25,11 @@ func (s *State) put(sequence uint64, time int64, name string, config []byte) err
 	if err != nil {
 		return err
 	}
-	began := ""
-	switch {
-	case p == nil:
+	if p == nil {
 		p = &Placement{persisted: persisted{Name: name, born: sequence}}
 		s.Placements[name] = p
 		s.begin(p, r.Worker, c, sequence)
-		began = api.BegunByCreation
-	default:
-		if p.Config.Watch() != c.Watch() || r.Variants != nil {
-			began = api.BegunByMode
-		}
+	} else {
 		switch {
 		case p.Config.Watch() != c.Watch(): // which restarts the guard
 			s.resume(p, sequence, p.Earnings.Guard.Doubtful(sequence+1))
@@ -46,9 +39,6 @@ func (s *State) put(sequence uint64, time int64, name string, config []byte) err
 		p.configure(c, sequence)
 	}
 	s.conduct(p, sequence, time, r.Variants)
-	if began != "" {
-		p.turn(sequence, time, began)
-	}
 	s.recharge(p, s.chargeOf(p), r.Held)
 	s.forget(p)
 	return nil
@@ -69,7 +59,7 @@ func (s *State) reset(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 	s.retire(p)
 	s.begin(p, r.Worker, c, sequence)
 	s.conduct(p, sequence, time, r.Variants)
-	s.replaced(p, sequence, time, api.BegunByReset, 0, r.Held)
+	s.replaced(p, sequence, 0, r.Held)
 	return nil
 }
 
@@ -122,7 +112,7 @@ func (s *State) adopt(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 	p.learnedThrough, p.currentVersion = sequence, 0
 	p.configure(c, sequence)
 	s.conduct(p, sequence, time, nil)
-	s.replaced(p, sequence, time, api.BegunByAdoption, 0, r.Held)
+	s.replaced(p, sequence, 0, r.Held)
 	return nil
 }
 
@@ -158,6 +148,6 @@ func (s *State) rollBack(p *Placement, sequence uint64, time int64, b *eventlog.
 	p.Earnings.Guard.SetTaught(taught)
 	p.learnedThrough, p.currentVersion = sequence, b.Version
 	w.ReturnTo(sequence, b.Version)
-	s.replaced(p, sequence, time, api.BegunByRollback, b.Version, 0)
+	s.replaced(p, sequence, b.Version, 0)
 	return nil
 }

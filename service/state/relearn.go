@@ -92,7 +92,7 @@ func (s *State) swap(p *Placement, sequence uint64, time int64, b *eventlog.Lear
 	p.Worker.Follow(sequence, p.outages)
 	p.Worker.EndReplay()
 	s.conduct(p, sequence, time, nil)
-	s.replaced(p, sequence, time, api.BegunByRelearning, 0, 0)
+	s.replaced(p, sequence, 0, 0)
 	return nil
 }
 

@@ -41,8 +41,7 @@ func (v *View) Stats() api.Stats {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
 	s.Clipped, s.Outliers = p.sound.Clipped.Load(), learner.Outliers(current.Policy, config.Schema())
-	s.Categories, s.Guard, s.Eras = config.Schema().Categories(), p.Earnings.Guard.Report(p.fallsBack()),
-		p.Earnings.Eras.Report()
+	s.Categories, s.Guard = config.Schema().Categories(), p.Earnings.Guard.Report(p.fallsBack())
 	s.Guard.Held, s.Drift = p.held.Rounds, p.Earnings.Drift.Report()
 	s.ExplorationShare = float64(c.Chance) / float64(max(c.Offered, 1))
 	s.Gains = p.Gains(p.Earnings.Series.Recent(0, 0, 0))
@@ -52,9 +51,7 @@ func (v *View) Stats() api.Stats {
 // Gains returns the gain over the hold-out, and the gains of the running experiment or, if no experiment runs, of the
 // policy.
 func (p *Placement) Gains(r earnings.Recent) []api.Gain {
-	list := slices.DeleteFunc(r.Gains, func(g api.Gain) bool {
-		return g.Over == api.OverBaseline && !p.Earnings.OnlyInShadow()
-	})
+	list := r.Gains
 	if p.Experiment != nil {
 		list = p.report().Gains()
 	}

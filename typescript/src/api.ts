@@ -271,23 +271,6 @@ export interface EffectSegment {
   value: string;
 }
 
-export interface Era {
-  /** What began it: the placement, another mode or experiment, a learner that began again, a roll back, a learner that had learned from the log, or the learner of a variant. */
-  began_by: "created" | "mode" | "reset" | "rollback" | "relearned" | "adopted";
-  by_baseline: Totals;
-  by_chance: Totals;
-  by_policy: Totals;
-  decisions: number;
-  /** Of the log, which began it. */
-  entry: number;
-  /** Its name. */
-  experiment?: string | undefined;
-  mode: "learn" | "shadow" | "explore" | "experiment";
-  /** If the caller's sets were shown and the policy's own sets are known. */
-  shadow?: Comparison | undefined;
-  time: string;
-}
-
 export interface Erasure {
   /** Of the shopper's requests. */
   shopper_id: string;
@@ -1467,8 +1450,6 @@ export interface Stats {
   empty: number;
   /** The share of empty pages, an exponential average over about the last 256 decisions. */
   empty_share: number;
-  /** Times in which the placement decided in one way, the oldest first: the last 20. */
-  eras: readonly Era[];
   /** Decisions without an outcome in time, which count as the outside option. */
   expired: number;
   /** Decisions that left memory before the end of their attribution window; the policy learns nothing from them. */

@@ -291,23 +291,6 @@ class EffectSegment(TypedDict):
     value: str
 
 
-class Era(TypedDict):
-    began_by: Literal["created", "mode", "reset", "rollback", "relearned", "adopted"]
-    """What began it: the placement, another mode or experiment, a learner that began again, a roll back, a learner that had learned from the log, or the learner of a variant."""
-    by_baseline: Totals
-    by_chance: Totals
-    by_policy: Totals
-    decisions: int
-    entry: int
-    """Of the log, which began it."""
-    experiment: NotRequired[str]
-    """Its name."""
-    mode: Literal["learn", "shadow", "explore", "experiment"]
-    shadow: NotRequired[Comparison]
-    """If the caller's sets were shown and the policy's own sets are known."""
-    time: str
-
-
 class Erasure(TypedDict):
     shopper_id: str
     """Of the shopper's requests."""
@@ -1475,8 +1458,6 @@ class Stats(TypedDict):
     """Decisions whose page the policy left empty: no item was allowed, by the rules or by what the shopper bought, or all revenues were 0."""
     empty_share: float
     """The share of empty pages, an exponential average over about the last 256 decisions."""
-    eras: list[Era]
-    """Times in which the placement decided in one way, the oldest first: the last 20."""
     expired: int
     """Decisions without an outcome in time, which count as the outside option."""
     expired_early: int
