@@ -1,10 +1,7 @@
 package theory
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"math"
 
 	"vitrine/paper/experiments"
 	"vitrine/paper/study"
@@ -137,20 +134,12 @@ func (r *Report) Write(dir string) error {
 // Read reads the files that Write wrote. Errors name the file.
 func Read(dir string) (*Report, error) {
 	r := &Report{}
-	err := study.Read(dir, experiments.Theory, study.File{Name: study.RecordFile, Decode: func(text []byte) error {
-		if err := json.Unmarshal(text, r); err != nil {
-			return err
-		}
+	err := study.Read(dir, experiments.Theory, r, func() error {
 		if len(r.Coverage) == 0 || len(r.Path) == 0 || len(r.Growth) == 0 {
 			return errors.New("a table is missing")
 		}
-		for _, v := range r.drawn() {
-			if !(math.Abs(v) <= study.MaxValue) {
-				return fmt.Errorf("%g is too large to be drawn", v)
-			}
-		}
-		return nil
-	}})
+		return study.Drawable(r.drawn()...)
+	})
 	if err != nil {
 		return nil, err
 	}
