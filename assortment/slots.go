@@ -117,6 +117,11 @@ func zeros(b []byte) (at []int) {
 	return at
 }
 
+// Full returns the size of the largest sets, and whether the family contains all sets of that size and no others.
+func (t *Slots) Full() (size int, ok bool) {
+	return t.rank, t.rank == t.slots && t.rank == t.minimum && t.never == nil && len(t.kinds) == 1
+}
+
 // fill computes the rank by a maximum matching of kinds with slots. If the matching leaves a slot empty, fill returns a
 // collection of slots with fewer fitting items than slots: the empty slot, the slots bound to kinds that fit it, and so
 // on.

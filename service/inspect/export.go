@@ -40,7 +40,7 @@ const (
 	belowZero      = "took back more than was paid: vitrine import counts their values, which are 0, and not earned"
 	noOutcome      = "are left out: they have no outcome"
 	otherFeatures  = "are left out: they have the features of another configuration"
-	noPropensities = "are left out: they have no propensities of items, which only placements in the mode explore have"
+	noPropensities = "are left out: they have no propensities of items"
 )
 
 // export calls write for each decision, and warns how many decisions got each remark.

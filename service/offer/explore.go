@@ -47,7 +47,8 @@ func probability(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context,
 //	π(S) = ε/|𝒮 \ {∅}| + (1 − ε) π_policy(S)
 //
 // It is 0 for all sets if |𝒮| is too large for a float64, or if the policy is random and cannot evaluate π_policy. The
-// law, given the policy's own set, is known for families of all sets of at most K items, or of exactly K.
+// law, given the policy's own set, is known for families of all sets of at most K items or of exactly K, and for a
+// single slot, which may exclude items, unless the policy is random and evaluates π_policy.
 //
 // Families that cannot be sampled uniformly, such as those under a capacity or of groups that cross, are explored by
 // [ExploreSlots].
@@ -60,9 +61,14 @@ func ExploreSets(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, share
 	switch f := family.(type) {
 	case assortment.AtMost:
 		e.Law = &SamplingLaw{Kind: DrawSets, Epsilon: share, Size: min(int(f), n), Page: positions(own.Assortment)}
-	case *assortment.Quota:
-		if size, ok := f.Full(); ok {
+	case interface{ Full() (size int, ok bool) }:
+		size, ok := f.Full()
+		_, slots := f.(*assortment.Slots)
+		switch {
+		case ok:
 			e.Law = &SamplingLaw{Kind: DrawPages, Epsilon: share, Size: size, Page: positions(own.Assortment)}
+		case slots && size == 1 && len(own.Assortment) == 1 && n <= maxSwaps && (own.Propensity == 1 || own.Propensity == 0):
+			e.Law = oneSlot(own.Assortment, x, share)
 		}
 	}
 	e.ByChance = rng.Float64() < share
@@ -82,6 +88,16 @@ func ExploreSets(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, share
 	}
 	e.Propensity = min(float64(share*uniform)+float64((1-share)*mine), 1)
 	return e
+}
+
+// oneSlot returns the law of a single slot's item: drawing uniformly among F + 1 items shows one of the F others with
+// probability ε F/(F + 1).
+func oneSlot(page vitrine.Assortment, x *vitrine.Context, share float64) *SamplingLaw {
+	inside := make([]bool, x.NumItems())
+	inside[page[0]] = true
+	may, count := swaps(x, page, inside)
+	return &SamplingLaw{Kind: DrawSwaps, Epsilon: share * float64(count) / float64(count+1), Size: 1,
+		Page: positions(page), Swaps: may}
 }
 
 // DrawSet draws a set without the policy: uniformly, as [ExploreSets] does, or, if the family cannot be sampled

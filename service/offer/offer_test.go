@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -335,12 +336,21 @@ func TestExploreByTheLaw(t *testing.T) {
 	}
 	rules := fatal.Or(assortment.NewQuota(assortment.Rules{Items: 4, Max: 2,
 		Groups: []assortment.Group{{Name: "pair", Items: []int{2, 3}, Max: 1}}}))(t)
-	own := vitrine.Offer{Assortment: vitrine.Assortment{0, 2}, Propensity: 1}
+	filled := func(slots ...assortment.Slot) vitrine.Constraint {
+		return fatal.Or(assortment.NewSlots(4, slots, len(slots)))(t)
+	}
 	for name, c := range map[string]struct {
 		family vitrine.Constraint
 		slots  bool
 		want   map[string]float64
 	}{
+		"one slot": {filled(assortment.Slot{}), false, map[string]float64{"[0]": 0.6 + 0.4/4, "[1]": 0.1}},
+		"one slot without an item": {filled(assortment.Slot{Exclude: []int{1}}), false, map[string]float64{
+			"[0]": 0.6 + 0.4/3, "[1]": 0, "[2]": 0.4 / 3}},
+		"one slot for an item": {filled(assortment.Slot{Exclude: []int{1, 2, 3}}), false, map[string]float64{"[0]": 1}},
+		"both slots":           {filled(assortment.Slot{}, assortment.Slot{}), false, map[string]float64{"[0 2]": 0.6 + 0.4/6, "[1 2]": 0.4 / 6}},
+		"two slots under rules": {filled(assortment.Slot{Exclude: []int{1}}, assortment.Slot{Exclude: []int{1}}), false,
+			map[string]float64{"[0 2]": 0.6 + 0.4/3, "[1 2]": 0, "[0 3]": 0.4 / 3}},
 		"sets": {assortment.AtMost(2), false, map[string]float64{
 			"[0 2]": 0.6 + 0.04, "[1]": 0.04, "[2 3]": 0.04}}, // of ten
 		"sets under rules": {rules, false, map[string]float64{"[0 2]": 0.6 + 0.4/9, "[1]": 0.4 / 9, "[2 3]": 0}},
@@ -350,6 +360,10 @@ func TestExploreByTheLaw(t *testing.T) {
 		"slots under rules": {rules, true, map[string]float64{
 			"[0 2]": 0.6, "[1 2]": 0.4 / 3, "[2 3]": 0, "[0 1]": 0.4 / 3}}, // of three
 	} {
+		own := vitrine.Offer{Assortment: vitrine.Assortment{0, 2}, Propensity: 1}
+		if strings.HasPrefix(name, "one slot") {
+			own.Assortment = own.Assortment[:1]
+		}
 		rng := rand.New(rand.NewPCG(1, 2))
 		count := map[string]float64{}
 		for range draws {
@@ -364,7 +378,7 @@ func TestExploreByTheLaw(t *testing.T) {
 			if want, ok := c.want[set]; ok && math.Abs(e.Propensity-want) > 1e-12 {
 				t.Fatalf("%s: %s has the propensity %v, want %v", name, set, e.Propensity, want)
 			}
-			if !e.ByChance && set != "[0 2]" {
+			if !e.ByChance && !slices.Equal(e.Shown, own.Assortment) {
 				t.Fatalf("%s: %s is the policy's own", name, set)
 			}
 			if e.Law != nil {
@@ -373,7 +387,7 @@ func TestExploreByTheLaw(t *testing.T) {
 					t.Fatalf("%s: the law gives %s %v, and the propensity is %v", name, set, p, e.Propensity)
 				}
 			} else {
-				expect.Equal(fatal.T(t), name, "sets under rules", "there is no law")
+				expect.Contains(fatal.T(t), "sets under rules, two slots under rules", name, "there is no law")
 			}
 		}
 		for set, p := range c.want {
