@@ -91,7 +91,7 @@ func TestReaderBesideWriter(t *testing.T) {
 	dir := t.TempDir()
 	w := openWith(t, filelog.Options{Dir: dir})
 	expect.Part(filelog.Open(t.Context(), filelog.Options{Dir: dir}))(t,
-		"another process, such as a service: stop it first", "two writers")
+		"is in use, such as by a service: stop it first", "two writers")
 	want := [][]byte{}
 	for i := range 40 {
 		want = append(want, texts(strings.Repeat("x", i), "y")...)

@@ -11,8 +11,8 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// ErrInUse is returned for a log that another process writes.
-var ErrInUse = errors.New("is open in another process, such as a service: stop it first")
+// ErrInUse is returned for a log that is being written.
+var ErrInUse = errors.New("is in use, such as by a service: stop it first")
 
 // lockDir reserves a directory for one writer.
 func lockDir(dir string) (*flock.Lock, error) {
