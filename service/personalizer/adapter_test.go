@@ -342,6 +342,9 @@ func TestErrors(t *testing.T) {
 	}{
 		{"rank", "invalid", "#/items/3/id", 422, 400, "InvalidRankRequest", "/actions/3/id"},
 		{"rank", "invalid", "#/shopper/my%20age", 422, 400, "InvalidRankRequest", "/contextFeatures/my age"},
+		{"rank", "invalid", "#/shopper/context", 422, 400, "InvalidRankRequest", "/contextFeatures"},
+		{"rank", "invalid", "#/items/0/features/action/1/price", 422, 400, "InvalidRankRequest", "/actions/0/features/1/price"},
+		{"rank", "invalid", "#/items/0/features/actions", 422, 400, "InvalidRankRequest", "/actions/0/features/actions"},
 		{"multislot/rank", "invalid", "#/baseline/1", 422, 400, "InvalidRankRequest", "/slots/1"},
 		{"rank", "conflict", "", 409, 400, "InvalidRankRequest", ""},
 		{"events/{event}/reward", "late", "", 409, 400, "InvalidRewardRequest", ""},

@@ -68,12 +68,16 @@ func (rt *Route) Error(p *api.Problem) (status int, body ErrorDocument) {
 	return status, ErrorDocument{e}
 }
 
-// inRank translates a field of the engine's request into its name in a Rank.
+// inRank translates a field of the engine's request into its name in a Rank. The objects of other members are the lists
+// in the Rank.
 func inRank(pointer string) string {
-	for _, c := range [][2]string{{"/items", "/actions"}, {"/shopper", "/contextFeatures"}, {"/baseline", "/slots"}} {
+	pointer += "/"
+	for _, c := range [][2]string{{"/items/", "/actions/"}, {"/shopper/" + RestOfContext + "/", "/contextFeatures/"},
+		{"/shopper/", "/contextFeatures/"}, {"/baseline/", "/slots/"}} {
 		if rest, ok := strings.CutPrefix(pointer, c[0]); ok {
-			return c[1] + rest
+			pointer = c[1] + strings.Replace(rest, "/features/"+RestOfActions+"/", "/features/", 1)
+			break
 		}
 	}
-	return pointer
+	return strings.TrimSuffix(pointer, "/")
 }

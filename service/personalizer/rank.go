@@ -243,16 +243,17 @@ type Features struct {
 	logged bool   // whether the Rank comes from a log: values that do not fit are accepted
 }
 
+// Object features for the members of a Rank that no feature is named after.
 const (
-	restOfActions = "action"
-	restOfContext = "context"
+	RestOfActions = "action"
+	RestOfContext = "context"
 )
 
 // FeaturesOf returns the features of a placement's items, or of its users.
 func FeaturesOf(c *setup.Config, item bool) Features {
-	from, rest := "shopper", restOfContext
+	from, rest := "shopper", RestOfContext
 	if item {
-		from, rest = "item", restOfActions
+		from, rest = "item", RestOfActions
 	}
 	f := Features{kinds: map[string]string{}, item: item}
 	for i := range c.Features {
@@ -341,7 +342,7 @@ func (f *Features) members(values api.Values, rest []byte, in *jsontext.Decoder,
 		case f.rest == "" && f.logged:
 		case f.rest == "":
 			return nil, nil, api.Fieldf(field+string(in.StackPointer()), "the placement has no such feature, and "+
-				"no object %q or %q for others", restOfActions, restOfContext)
+				"no object %q or %q for others", RestOfActions, RestOfContext)
 		default:
 			if !first {
 				rest = append(rest, ',')

@@ -122,7 +122,7 @@ func TestRanksThatAreRefused(t *testing.T) {
 	many += "]"
 	deep := `{"actions":[{"id":"a","features":[` + strings.Repeat(`{"a":`, 40) + `1` + strings.Repeat(`}`, 40) + `]}]}`
 	for _, c := range []struct{ path, body, code, target string }{
-		{at + "/rank", deep, "InvalidRankRequest", "/actions/0/features/action"},
+		{at + "/rank", deep, "InvalidRankRequest", "/actions/0/features"},
 		{at + "/rank", `{` + many + `}`, "InvalidRankRequest", "/actions"},
 		{at + "/rank", `{` + pair + `,"eventId":"` + strings.Repeat("e", 257) + `"}`, "InvalidRankRequest", "/eventId"},
 		{at + "/rank", `{` + pair + `,` + pair + `}`, "BadRequest", "/actions"},
