@@ -53,7 +53,7 @@ A policy is a TOML file:
     items = ["sku1", "sku2"]
     show = "revenue"                  the items of the largest revenues
     show = "uniform"                  a page drawn uniformly
-    size = 3                          how many items (default: the placement's max_size, whose other rules do not bind)
+    size = 3                          how many items (default: as many as the log's largest page; the placement's rules do not bind)
 
 ` + aboutLog + "\n\n" + examples(
 		"vitrine evaluate vitrine-data --policy new.toml",

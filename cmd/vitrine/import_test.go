@@ -600,6 +600,9 @@ func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
 	write(t, "log.json", text.String())
 	report := run1(t, "import", "log.json", "--format", "personalizer", "--placement", "personalizer", "--create",
 		"personalizer.json", "--to", "data", "--dry-run")
+	if strings.Contains(report, "not used") {
+		t.Error(report)
+	}
 	mentions(t, report, "id       id       200     0", "action   action   200     0",
 		"context  context  100     0", "100 with how the page was drawn", "left out")
 	// The page's placement records what was shown. A placement that does not say so keeps all candidates, which
@@ -617,11 +620,13 @@ func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
 		t.Errorf("%.1500s", exported)
 	}
 	write(t, "cold.toml", `show = "revenue"`)
-	if verdict := run1(t, "evaluate", "data", "--policy", "cold.toml"); !strings.Contains(verdict, "The log says "+
-		"how every page was drawn.") || !strings.Contains(verdict, "Every item of the policy's pages could have "+
-		"been shown") {
+	verdict := run1(t, "evaluate", "data", "--policy", "cold.toml")
+	if !strings.Contains(verdict, "The log says how every page was drawn.") ||
+		!strings.Contains(verdict, "Every item of the policy's pages could have been shown") {
 		t.Error(verdict)
 	}
+	write(t, "cold.toml", "show = \"revenue\"\nsize = 1") // as the log's pages
+	expect.Equal(t, run1(t, "evaluate", "data", "--policy", "cold.toml"), verdict)
 }
 
 // An import that creates the placement keeps the candidates that were not shown, so that policies can be judged; a

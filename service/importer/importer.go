@@ -39,6 +39,7 @@ import (
 	"vitrine/service/importer/cell"
 	"vitrine/service/offer"
 	"vitrine/service/page"
+	"vitrine/service/personalizer"
 	"vitrine/service/setup"
 )
 
@@ -676,8 +677,10 @@ func (s *source) makeID(f *found) (string, error) {
 
 // match returns the values of the features of items, or of users.
 func (s *source) match(from string, f fields) (api.Values, error) {
-	for name := range f {
-		s.see(name)
+	if f[personalizer.RestOfActions].Kind != api.IsObject && f[personalizer.RestOfContext].Kind != api.IsObject {
+		for name := range f { // in a Rank with such an object, all are used
+			s.see(name)
+		}
 	}
 	var list api.Values
 	k := 0

@@ -85,7 +85,7 @@ func ReadPolicy(path string) (*Policy, error) {
 		return nil, fmt.Errorf("%s: size = %d: must be at least 1", path, p.Size)
 	}
 	if p.Size == math.MaxInt {
-		p.Size = 0 // the placement's
+		p.Size = 0 // the log's
 	}
 	for i, item := range p.Items {
 		if slices.Contains(p.Items[:i], item) {
@@ -112,13 +112,16 @@ func (p *Policy) describe() string {
 	return text
 }
 
-// size returns the maximum number of items on the policy's pages.
+// size returns the maximum number of items on the policy's pages: if not given, that of the log's largest page.
 func (p *Policy) size(e *Verdict) (int, error) {
-	most := e.Rounds.Config.MaxSize
-	if p.Size > most {
+	if most := e.Rounds.Config.MaxSize; p.Size > most {
 		return 0, fmt.Errorf("size = %d: the placement shows at most %d items", p.Size, most)
 	}
-	return cmp.Or(p.Size, most), nil
+	largest := 1
+	for _, r := range e.Rounds.Rounds {
+		largest = max(largest, len(r.Shown))
+	}
+	return cmp.Or(p.Size, largest), nil
 }
 
 func (p *Policy) pages(ctx context.Context, e *Verdict) ([]vitrine.Assortment, error) {
