@@ -212,7 +212,7 @@ type Request struct {
 
 // Item is a candidate of a request.
 type Item struct {
-	ID       string   `json:"id" minLength:"1" maxLength:"200" doc:"at most 200 bytes of UTF-8"`
+	ID       string   `json:"id" minLength:"1" maxLength:"1024" doc:"at most 1024 bytes of UTF-8"`
 	Features Values   `json:"features,omitzero" doc:"numbers, strings and objects by the features' names"`
 	Revenue  *float64 `json:"revenue,omitempty" minimum:"0" maximum:"1e12" doc:"the revenue if it is taken; 1 if left out"`
 	Space    *float64 `json:"space,omitempty" minimum:"0" maximum:"1e9" doc:"the space that it takes of a capacity: a number with at most 6 decimals; 1 if left out"`

@@ -254,7 +254,7 @@ func (d *edits) chunk(v *View, from int, twins map[int]bool) (*chunk, error) {
 			continue // as after an interrupted push
 		case record == "":
 			k.body.Deleted = append(k.body.Deleted, d.id(k.to))
-			size += setup.MaxID
+			size += len(d.id(k.to))
 		default:
 			k.body.Put = append(k.body.Put, record)
 			size += len(record)

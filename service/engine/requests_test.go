@@ -29,7 +29,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":{}}`:                          `/items: have an object, want a list`,
 		`{"items":[3]}`:                         `/items/0: have a number, want an object`,
 		`{"items":[` + item + `,` + item + `]}`: `/items/1/id: "i" is the id of item 0 too`,
-		`{"items":[{"id":""}]}`:                 `/items/0/id: must have from 1 to 200 bytes`,
+		`{"items":[{"id":""}]}`:                 `/items/0/id: must have from 1 to 1024 bytes`,
 		`{"items":[{"id":3}]}`:                  `/items/0/id: have a number, want a string`,
 		`{"items":[{"id":"i","id":"j"}]}`:       `/items/0/id: duplicate key`,
 		`{"items":[{"id":"i","features":{"price":1,"colour":2}}]}`:                                    `/items/0/features/colour: unknown key "colour": must be one of price, brand`,

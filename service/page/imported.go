@@ -84,7 +84,7 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	end, wrong := (&offer.Offer{Offered: o}).Outcome(m.Choices)
 	if wrong >= 0 {
 		return events, entries, api.Fieldf(fmt.Sprintf("/choices/%d/item", wrong), "%q was not shown",
-			api.Abbreviate(m.Choices[wrong].Item, setup.MaxID))
+			api.Abbreviate(m.Choices[wrong].Item, 200))
 	}
 	events[1] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: end}
 	if entries[0], err = offer.Encode(nil, events[0]); err == nil {
@@ -152,7 +152,7 @@ func (m *Imported) draw(seed uint64) error {
 	}
 	if len(m.Choices) > 0 {
 		return api.Fieldf("/choices", "%q: a decision has choices or rewards, not both",
-			api.Abbreviate(m.Choices[0].Item, setup.MaxID))
+			api.Abbreviate(m.Choices[0].Item, 200))
 	}
 	value := make([]float64, len(m.Shown))
 	for k, r := range m.Rewards {
@@ -160,7 +160,7 @@ func (m *Imported) draw(seed uint64) error {
 		switch {
 		case at < 0:
 			return api.Fieldf(fmt.Sprintf("/rewards/%d/item", k), "%q was not shown",
-				api.Abbreviate(r.Item, setup.MaxID))
+				api.Abbreviate(r.Item, 200))
 		case !(r.Value >= 0 && r.Value <= 1):
 			return api.Fieldf(fmt.Sprintf("/rewards/%d/value", k), "%v: must be in [0, 1]", r.Value)
 		}

@@ -124,6 +124,8 @@ func TestRanksThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ path, body, code, target string }{
 		{at + "/rank", deep, "InvalidRankRequest", "/actions/0/features"},
 		{at + "/rank", `{` + many + `}`, "InvalidRankRequest", "/actions"},
+		{at + "/rank", `{"actions":[{"id":"` + strings.Repeat("🥾", 256) + `"},{"id":"` + strings.Repeat("a", 1025) + `"}]}`,
+			"InvalidRankRequest", "/actions/1/id"},
 		{at + "/rank", `{` + pair + `,"eventId":"` + strings.Repeat("e", 257) + `"}`, "InvalidRankRequest", "/eventId"},
 		{at + "/rank", `{` + pair + `,` + pair + `}`, "BadRequest", "/actions"},
 		{at + "/rank", `{"actions":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, "InvalidRankRequest", "/actions"},

@@ -210,7 +210,7 @@ func TestLengthsAreBytes(t *testing.T) {
 		bytes int
 		send  func(status int, field, text string)
 	}{
-		{"#/items/0/id", 200, func(status int, field, text string) {
+		{"#/items/0/id", 1024, func(status int, field, text string) {
 			answer := decides(status, field, fmt.Sprintf(`"items":[{"id":%q,"features":{"x":1}}]`, text))
 			if status == 201 {
 				if a := parsed(t, answer); len(a.Assortment) != 1 || a.Assortment[0].ID != text {

@@ -45,7 +45,7 @@ func TestBadConfigs(t *testing.T) {
 		`{` + fine + `,"currency":"euro"}`:                                          `/currency: "euro": must be three capital letters`,
 		`{` + fine + `,"include":["x","y","z"]}`:                                    `/include: `,
 		`{` + fine + `,"include":["x"],"exclude":["y","x"]}`:                        `/exclude/1: "x" is in include already`,
-		`{` + fine + `,"exclude":[""]}`:                                             `/exclude/0: must have from 1 to 200 bytes`,
+		`{` + fine + `,"exclude":[""]}`:                                             `/exclude/0: must have from 1 to 1024 bytes`,
 		`{"max_size":2,"policy":{}}`:                                                `/features: must name at least one feature`,
 		`{"max_size":2,"features":[{"name":"a","kind":"number"}],"policy":"x"}`:     `/policy: must be an object such as`,
 		`{"max_size":0,"features":[]}`:                                              `/max_size: 0: must be from 1 to 1000`,

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	MaxID       = 200 // bytes of an item's id
-	MaxUnit     = 200 // of a unit
-	MaxDecision = 128 // of a decision's id
-	MaxName     = 64  // of a placement's name
+	MaxID       = 1024 // bytes of an item's id in a request: Personalizer's have 256 characters
+	MaxUnit     = 200  // of a unit
+	MaxDecision = 128  // of a decision's id
+	MaxName     = 64   // of a placement's name
 )
 
 // IsName reports whether a name is legal for a placement.
@@ -60,7 +60,7 @@ func CheckChoices(choices []api.Choice) error {
 			return api.Fieldf(at+"/item", "must be the id of an item that was shown")
 		case again:
 			return api.Fieldf(at+"/item", "%q is also choice %d: report each item once, with its quantity",
-				api.Abbreviate(c.Item, MaxID), before)
+				api.Abbreviate(c.Item, 200), before)
 		case q != nil && (*q < 1 || *q > eventlog.MaxQuantity):
 			return api.Fieldf(at+"/quantity", "%d: must be from 1 to %d; leave out an item that was not taken", *q,
 				eventlog.MaxQuantity)

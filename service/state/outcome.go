@@ -7,7 +7,6 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
-	"vitrine/service/setup"
 )
 
 // Outcome records a decision's outcome: the items that were taken, if any.
@@ -46,7 +45,7 @@ func (b *Batch) Outcome(r *Record, o *offer.Offer, choices []api.Choice, now int
 
 func (r *Record) notShown(item string) error {
 	return fmt.Errorf("item %q: %w in decision %q: report it for the decision that showed it, if there is one",
-		api.Abbreviate(item, setup.MaxID), ErrNotShown, r.id)
+		api.Abbreviate(item, 200), ErrNotShown, r.id)
 }
 
 func lateOutcome(r *Record) error { return fmt.Errorf("decision %q: %w", r.id, ErrLate) }

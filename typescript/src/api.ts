@@ -665,7 +665,7 @@ export interface Interval {
 export interface Item {
   /** Numbers, strings and objects by the features' names. */
   features?: Record<string, unknown> | undefined;
-  /** At most 200 bytes of UTF-8. */
+  /** At most 1024 bytes of UTF-8. */
   id: string;
   /** The revenue if it is taken; 1 if left out. */
   revenue?: number | undefined;

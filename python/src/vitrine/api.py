@@ -674,7 +674,7 @@ class Item(TypedDict):
     features: NotRequired[dict[str, Any]]
     """Numbers, strings and objects by the features' names."""
     id: str
-    """At most 200 bytes of UTF-8."""
+    """At most 1024 bytes of UTF-8."""
     revenue: NotRequired[float]
     """The revenue if it is taken; 1 if left out."""
     space: NotRequired[float]
