@@ -15,7 +15,7 @@ type Experiment struct {
 	Learn    string    `json:"learn_from,omitzero" enum:"own,all" doc:"what the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out"`
 	Starts   time.Time `json:"starts,omitzero" format:"date-time" doc:"when it starts; at once if left out"`
 	Ends     time.Time `json:"ends,omitzero" format:"date-time" doc:"when it ends; with another configuration of the placement if left out. Its variants keep what they have learned until then"`
-	Outside  string    `json:"outside,omitzero" enum:"policy,baseline" doc:"what all shoppers are shown before it starts and after it ends: policy, by the placement's own policy, or baseline; policy if left out. These decisions do not count, and need no shopper_id"`
+	Outside  string    `json:"outside,omitzero" enum:"policy,baseline" doc:"what all shoppers are shown before it starts and after it ends: policy, by the placement's own policy, or baseline, which every request must then contain; policy if left out. These decisions do not count, and need no shopper_id"`
 	Metrics  []Metric  `json:"metrics,omitempty" maxItems:"5" doc:"what else to compare the variants by, as the caller reports it: the margin, the time that a page takes"`
 	Segments string    `json:"segment_by,omitzero" maxLength:"100" doc:"a feature of shoppers, a category, by which results are reported too"`
 	MinGain  float64   `json:"min_gain,omitzero" minimum:"0" maximum:"1e12" doc:"the least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much"`

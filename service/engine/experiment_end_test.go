@@ -84,7 +84,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 	t.Run("adopted", func(t *testing.T) {
 		e, store, s := begun(t)
 		rounds := *s.report().Variants[2].Learner.Learned
-		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 1), engine.Change{}); err != nil ||
+		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 1), engine.Change{}, 1e18); err != nil ||
 			v.Change != api.PreviewAdopt || v.Lost != nil {
 			t.Errorf("the preview is %+v, %v", v, err)
 		}
@@ -120,7 +120,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 			loss.Rounds != *s.report().Variants[2].Learner.Learned {
 			t.Fatalf("%+v, %v", loss, err)
 		}
-		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 0), engine.Change{}); err != nil ||
+		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 0), engine.Change{}, 1e18); err != nil ||
 			v.Change != api.PreviewEnd || v.Lost == nil || v.Lost.Rounds != loss.Rounds {
 			t.Errorf("the preview is %+v, %v", v, err)
 		}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,14 @@ func TestSchedule(t *testing.T) {
 	if variant, item, err := ask("late", 310, "", []string{itemID(1)}); err != nil || variant != "" ||
 		item != itemID(1) {
 		t.Errorf("after the end variant %q shows %s, %v", variant, item, err)
+	}
+	open := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, open, "home", strings.Replace(config(`"outside":"baseline",`), `"show":"baseline"`, `"show":"uniform"`, 1))
+	for minutes := range int64(3) { // before, while it runs and after
+		r := stock("", 2)
+		r.ShopperID = "me"
+		_, err := open.Decide(t.Context(), "home", r, begin+(50+100*minutes)*minute)
+		isInvalid(t, "no page", err, "/baseline: is missing: your own page is shown before the experiment starts and after it ends")
 	}
 	for what, bad := range map[string]string{
 		"/experiment/ends":    `{"name":"y","starts":"2026-01-02T00:00:00Z","ends":"2026-01-02T00:00:00Z","variants":[{"name":"a","show":"uniform","share":0.5},{"name":"b","show":"policy","share":0.5}]}`,

@@ -78,7 +78,7 @@ func TestHoldout(t *testing.T) {
 	}
 	for share, window := range map[string]string{"0": "30m", "0.4": "20m", "0.3": "30m"} {
 		config := strings.NewReplacer("%v", share, "30m", window).Replace(holding)
-		v := fatal.Or(e.Preview(t.Context(), "home", []byte(config), engine.Change{}))(t)
+		v := fatal.Or(e.Preview(t.Context(), "home", []byte(config), engine.Change{}, 1e18))(t)
 		warning := "the comparison with shoppers held out since 1970-01-01 "
 		if ends := strings.Contains(strings.Join(v.Placement.Warnings, "\n"), warning); ends != (share != "0.3") {
 			t.Errorf("a share of %s and a window of %s: %q", share, window, v.Placement.Warnings)

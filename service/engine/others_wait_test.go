@@ -83,7 +83,7 @@ func TestNobodyWaitsForACatalogue(t *testing.T) {
 		"a preview of other features": func(ctx context.Context) error {
 			_, err := e.Preview(ctx, "home",
 				[]byte(strings.Replace(window, `"x1","kind":"number"`, `"x1","kind":"number","scale":2`, 1)+"}"),
-				engine.Change{})
+				engine.Change{}, 1e18)
 			return err
 		},
 	} {

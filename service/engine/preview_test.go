@@ -25,7 +25,7 @@ func TestPreview(t *testing.T) {
 	changes := func(config string, want api.Preview, fields string) {
 		t.Helper()
 		before, used := e.Sequence(), b.Usage()
-		v, err := e.Preview(t.Context(), "home", []byte(config), engine.Change{})
+		v, err := e.Preview(t.Context(), "home", []byte(config), engine.Change{}, 1e18)
 		fatal.If(t, err)
 		if e.Sequence() != before || b.Usage() != used {
 			t.Errorf("after the preview the log has %d entries, and had %d; the budget is %+v, and was %+v",
@@ -61,15 +61,15 @@ func TestPreview(t *testing.T) {
 		api.Preview{Change: api.PreviewRestart, Lost: lost, CanRelearn: true, MaxSize: 1}, "max_size")
 	changes(`{"max_size":2,"features":[{"name":"y","kind":"number"}],"policy":{}}`,
 		api.Preview{Change: api.PreviewRestart, Lost: lost}, "features")
-	if _, err := e.Preview(t.Context(), "..", []byte(shop), engine.Change{}); !isAt(err, "/name") {
+	if _, err := e.Preview(t.Context(), "..", []byte(shop), engine.Change{}, 1e18); !isAt(err, "/name") {
 		t.Errorf("a name that is none: %v", err)
 	}
-	if _, err := e.Preview(t.Context(), "home", []byte(`{}`), engine.Change{}); !isAt(err, "/features") &&
+	if _, err := e.Preview(t.Context(), "home", []byte(`{}`), engine.Change{}, 1e18); !isAt(err, "/features") &&
 		!isAt(err, "/max_size") {
 		t.Errorf("a configuration that is none: %v", err)
 	}
 	expect.Fails(e.Preview(t.Context(), "home", []byte(shop),
-		engine.Change{Match: func(uint64) error { return errNot }}))(t, errNot, "a placement that has changed")
+		engine.Change{Match: func(uint64) error { return errNot }}, 1e18))(t, errNot, "a placement that has changed")
 }
 
 var errNot = errors.New("not now")
@@ -79,29 +79,51 @@ func isAt(err error, field string) bool {
 	return errors.As(err, &at) && at.Field == field
 }
 
-// A preview warns of fields that requests do not need yet.
+// A preview warns of fields that requests do not need yet, once, and of none if nothing changes.
 func TestPreviewOfDuties(t *testing.T) {
 	const shop = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}%s}`
-	const trial = `,"mode":"experiment","experiment":{"name":"x","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"%s","share":0.5}]}`
+	trial := func(show, more string) string {
+		return fmt.Sprintf(`,"mode":"experiment","experiment":{"name":"x",%s"variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":%q,"share":0.5}]}`, more, show)
+	}
+	const past, later = `"ends":"2001-01-01T00:00:00Z",`, `"starts":"2030-01-01T02:30:00+02:30",`
+	const until, outside = later + `"ends":"2031-01-01T00:00:00Z",`, `"outside":"baseline",`
+	const both, from = "each request to /decisions must contain baseline and shopper_id, or", "from 2030-01-01 00:00 UTC "
 	for _, c := range []struct{ before, after, want string }{
 		{"", "", ""},
-		{"", `,"mode":"shadow"`, "contain baseline, or"},
+		{"", `,"mode":"shadow"`, "change: each request to /decisions must contain baseline, or"},
 		{"", `,"fallback":"baseline"`, "contain baseline, or"},
-		{"", `,"holdout_share":0.1`, "contain baseline and shopper_id, or"},
-		{"", fmt.Sprintf(trial, "policy"), "contain shopper_id, or"},
-		{`,"mode":"shadow"`, fmt.Sprintf(trial, "baseline"), "contain shopper_id, or"},
+		{"", `,"holdout_share":0.1`, both},
+		{"", trial("policy", ""), "contain shopper_id, or"},
+		{`,"mode":"shadow"`, trial("baseline", ""), "contain shopper_id, or"},
 		{`,"mode":"shadow"`, `,"fallback":"baseline"`, ""},
-		{`,"holdout_share":0.1`, fmt.Sprintf(trial, "baseline"), ""},
+		{`,"mode":"shadow"`, `,"mode":"shadow"`, ""},
+		{`,"holdout_share":0.1`, trial("baseline", ""), ""},
+		{"", trial("baseline", past), ""},
+		{"", trial("policy", past+outside), "contain baseline, or"},
+		{"", trial("baseline", later), from + "on, " + both},
+		{"", trial("baseline", until), from + "until 2031-01-01 00:00 UTC, " + both},
+		{"", trial("baseline", until+outside), "change: each request to /decisions must contain baseline, or the service refuses it; " +
+			"check your callers before you make this change: " + from + "until 2031-01-01 00:00 UTC, each request to /decisions must contain shopper_id"},
+		{trial("baseline", past), `,"mode":"shadow"`, "contain baseline, or"},
+		{trial("baseline", later), trial("baseline", later) + `,"holdout_share":0.1`, "change: " + both},
+		{trial("baseline", later), trial("baseline", ""), "change: " + both},
+		{trial("baseline", ""), trial("baseline", later), ""},
+		{trial("policy", until), trial("policy", later), "from 2031-01-01 00:00 UTC on, each request to /decisions must contain shopper_id"},
 	} {
 		e := opened(t, engine.Options{Store: new(memlog.Store)})
 		after := fmt.Appendf(nil, shop, c.after)
-		created := fatal.Or(e.Preview(t.Context(), "home", after, engine.Change{}))(t)
+		created := fatal.Or(e.Preview(t.Context(), "home", after, engine.Change{}, 1e18))(t)
 		put(t, e, "home", fmt.Sprintf(shop, c.before))
-		v := fatal.Or(e.Preview(t.Context(), "home", after, engine.Change{}))(t)
+		v := fatal.Or(e.Preview(t.Context(), "home", after, engine.Change{}, 1e18))(t)
 		got := strings.Join(v.Placement.Warnings, "; ")
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" || len(created.Placement.Warnings) > 0 {
 			t.Errorf("from %s to %s: %q and of a new placement %q, want %q", c.before, c.after, got,
 				created.Placement.Warnings, c.want)
+		}
+		for _, note := range v.Placement.Notes {
+			if strings.Contains(got, note) {
+				t.Errorf("from %s to %s: a note repeats the warning: %q", c.before, c.after, note)
+			}
 		}
 	}
 }
@@ -113,7 +135,7 @@ func TestPreviewOfLimits(t *testing.T) {
 	put(t, e, "home", fmt.Sprintf(config, ""))
 	warns := func(limit, want string) {
 		t.Helper()
-		v := fatal.Or(e.Preview(t.Context(), "home", fmt.Appendf(nil, config, limit), engine.Change{}))(t)
+		v := fatal.Or(e.Preview(t.Context(), "home", fmt.Appendf(nil, config, limit), engine.Change{}, 1e18))(t)
 		if got := strings.Join(v.Placement.Warnings, "; "); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", limit, got, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -209,7 +210,8 @@ func (e *Engine) variants(p *state.Placement, c *setup.Config) ([]*state.Worker,
 
 // Preview returns the effects that [Engine.Change] would have, and changes nothing. It ignores how.Reset and
 // how.Relearn: the answer covers both. It returns Change's errors except *LossError.
-func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Change) (v api.Preview, err error) {
+func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Change,
+	now int64) (v api.Preview, err error) {
 	c, err := e.parsePut(name, config)
 	if err != nil {
 		return v, err
@@ -217,7 +219,10 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	how.Reset, how.Relearn = false, false
 	e.mu.RLock()
 	err = e.state.Preview(&v, name, c, how)
-	warnings := e.changeWarnings(name, c)
+	var warnings []string
+	if v.Change != api.PreviewNone {
+		warnings = e.changeWarnings(name, c, now)
+	}
 	e.mu.RUnlock()
 	if err != nil {
 		return v, err
@@ -233,6 +238,9 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	r.Claim()
 	e.state.Budget.Charge(-r.Held - r.Spare)
 	v.Placement = c.Answer()
+	v.Placement.Notes = slices.DeleteFunc(v.Placement.Notes, func(note string) bool {
+		return strings.Contains(strings.Join(warnings, "\n"), note)
+	})
 	limits, err := e.limitWarnings(ctx, name, c)
 	v.Placement.Warnings = append(append(v.Placement.Warnings, warnings...), limits...)
 	return v, err
@@ -240,15 +248,13 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 
 // changeWarnings warns of fields that requests do not need before a change, and of the end of a hold-out's comparison,
 // which no undo brings back.
-func (e *Engine) changeWarnings(name string, c *setup.Config) (list []string) {
+func (e *Engine) changeWarnings(name string, c *setup.Config, now int64) (list []string) {
 	p := e.state.Placements[name]
 	if p == nil {
 		return nil
 	}
-	known := p.Config.Required()
-	if fields := slices.DeleteFunc(c.Required(), func(f string) bool { return slices.Contains(known, f) }); len(fields) > 0 {
-		list = append(list, fmt.Sprintf("from this change on, each request must contain %s, or the service refuses it: "+
-			"check your callers first", strings.Join(fields, " and ")))
+	for _, duty := range p.Config.NewDuties(c, time.Unix(0, now)) {
+		list = append(list, "check your callers before you make this change: "+duty+", or the service refuses it")
 	}
 	if p.Holdout != nil && p.Config.EndsHoldout(c) {
 		if g, ok := p.Holdout.Gain(); ok {

@@ -350,6 +350,7 @@ func TestRelearningOfALogThatIsCut(t *testing.T) {
 
 // A second learner that finds much fewer rounds in the log than the present learner learned waits until it is accepted.
 func TestRelearningOfFewRoundsWaits(t *testing.T) {
+	another := strings.Replace(another, `{`, `{"mode":"shadow",`, 1)
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
 	put(t, e, "home", toys)
@@ -365,7 +366,7 @@ func TestRelearningOfFewRoundsWaits(t *testing.T) {
 	if _, err := e.Put(t.Context(), "home", []byte(another), 0); !errors.As(err, &loss) || loss.LogFrom != 16 {
 		t.Errorf("%v, %+v", err, loss)
 	}
-	v, err := e.Preview(t.Context(), "home", []byte(another), engine.Change{})
+	v, err := e.Preview(t.Context(), "home", []byte(another), engine.Change{}, 1e18)
 	if err != nil || v.Lost == nil || v.Lost.LogFrom != 16 {
 		t.Errorf("%+v, %v", v.Lost, err)
 	}
@@ -378,6 +379,10 @@ func TestRelearningOfFewRoundsWaits(t *testing.T) {
 	}
 	is(t, "accepting no learner", accept(another), api.ErrInvalid)
 	relearn(t, e, another)
+	if v, err := e.Preview(t.Context(), "home", []byte(another), engine.Change{}, 0); err != nil ||
+		v.Change != api.PreviewNone || v.Placement.Warnings != nil || !strings.Contains(v.Placement.Notes[0], "baseline") {
+		t.Errorf("%+v, %v", v, err)
+	}
 	wait(t, e)
 	if done, ended, err := e.Exchange(t.Context(), 0); done != nil || ended != nil || err != nil {
 		t.Errorf("exchanged %q, ended %q, %v", done, ended, err)

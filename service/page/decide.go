@@ -312,9 +312,8 @@ func (d *Decider) explore(o *eventlog.Offered, c *setup.Config,
 
 // baseline returns the caller's own page, in display order.
 func (r *Request) baseline(c *setup.Config, to *route, index map[string]int) (vitrine.Assortment, error) {
-	needed := c.NeedsBaseline() // a caller may send one before the mode that needs it starts
-	if r.Baseline == nil && needed {
-		return nil, r.missingBaseline(c, to)
+	if why := c.WhyBaseline(to.isOutside); r.Baseline == nil && why != "" && !r.isTrial {
+		return nil, api.Fieldf("/baseline", "is missing: %s", why)
 	}
 	if len(r.Baseline) > c.MaxSize {
 		return nil, api.Fieldf("/baseline", "has %d items, the placement shows at most %d", len(r.Baseline), c.MaxSize)
@@ -333,24 +332,6 @@ func (r *Request) baseline(c *setup.Config, to *route, index map[string]int) (vi
 		}
 	}
 	return s, nil
-}
-
-// missingBaseline says why a request must have a baseline, or returns nil if this one may lack it.
-func (r *Request) missingBaseline(c *setup.Config, to *route) error {
-	switch {
-	case r.isTrial, to.isOutside && c.Holdout == 0 && to.show != api.ShowBaseline && c.Fallback != api.FallbackBaseline:
-		return nil
-	case abtest.IsShown(c.Experiment, api.ShowBaseline):
-		return api.Fieldf("/baseline", "is missing: the experiment shows your own page to some shoppers, so every "+
-			"request must contain it")
-	case c.Holdout > 0:
-		return api.Fieldf("/baseline", "is missing: the placement always shows your own page to some shoppers "+
-			"(holdout_share), so every request must contain it")
-	case c.Mode == api.Shadow:
-		return api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)
-	}
-	return api.Fieldf("/baseline", "is missing: with the fallback %q it is what the placement shows while its "+
-		"guard has an alarm", api.FallbackBaseline)
 }
 
 // certain notes whether the policy's own set was found without a draw, and which one it is if a random set is shown

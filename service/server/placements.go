@@ -48,7 +48,7 @@ func (s *Server) previewPlacement(c *call) error {
 		return err
 	}
 	defer leave()
-	preview, err := s.engine.Preview(c.ctx, c.placement, body, how)
+	preview, err := s.engine.Preview(c.ctx, c.placement, body, how, c.now)
 	if err != nil {
 		return api.InText(body, err)
 	}

@@ -146,9 +146,7 @@ func (c *Config) Answer() api.Placement {
 				k.Collisions))
 		}
 	}
-	if fields := c.Required(); len(fields) > 0 {
-		p.Notes = append(p.Notes, "each request must contain "+strings.Join(fields, " and "))
-	}
+	p.Notes = append(p.Notes, new(Config).NewDuties(c, time.Time{})...)
 	if c.hidesLaw() {
 		p.Notes = append(p.Notes, "explore: under the placement's rules, the log does not tell how random sets were drawn, "+
 			"and evaluate cannot weigh the items: explore by swaps")

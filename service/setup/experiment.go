@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
@@ -51,21 +53,68 @@ func (c *Config) checkSegments() error {
 	return nil
 }
 
-// NeedsBaseline reports whether each request must contain the caller's baseline.
-func (c *Config) NeedsBaseline() bool {
-	return c.Mode == api.Shadow || abtest.IsShown(c.Experiment, api.ShowBaseline) || c.Holdout > 0 ||
-		c.Fallback == api.FallbackBaseline
+// WhyBaseline says why requests must contain the caller's baseline, or returns "". While an experiment does not run,
+// outside is true.
+func (c *Config) WhyBaseline(outside bool) string {
+	switch {
+	case !outside && abtest.IsShown(c.Experiment, api.ShowBaseline):
+		return "the experiment shows your own page to some shoppers, so every request must contain it"
+	case c.Experiment != nil && c.Experiment.Outside == api.ShowBaseline:
+		return "your own page is shown before the experiment starts and after it ends, so every request must contain it"
+	case c.Holdout > 0:
+		return "the placement always shows your own page to some shoppers (holdout_share), so every request must contain it"
+	case c.Mode == api.Shadow:
+		return fmt.Sprintf("in the mode %q it is what the caller shows", api.Shadow)
+	case c.Fallback == api.FallbackBaseline:
+		return fmt.Sprintf("with the fallback %q it is what the placement shows while its guard has an alarm",
+			api.FallbackBaseline)
+	}
+	return ""
 }
 
-// Required lists the optional fields that each request must contain under this configuration.
-func (c *Config) Required() (fields []string) {
-	if c.NeedsBaseline() {
+// required lists the optional fields that each request at a time must contain.
+func (c *Config) required(at time.Time) (fields []string) {
+	runs := c.Experiment != nil && abtest.Runs(c.Experiment, at)
+	if c.WhyBaseline(!runs) != "" {
 		fields = append(fields, "baseline")
 	}
-	if c.Mode == api.Experimenting || c.Holdout > 0 {
+	if runs || c.Holdout > 0 {
 		fields = append(fields, "shopper_id")
 	}
 	return fields
+}
+
+// NewDuties says which fields each request must contain under the next configuration from a time on, but need not under
+// this one.
+func (c *Config) NewDuties(next *Config, now time.Time) (list []string) {
+	times, known := []time.Time{now}, []string(nil)
+	if c.Experiment != nil {
+		times = append(times, c.Experiment.Ends)
+	}
+	if next.Experiment != nil {
+		times = append(times, next.Experiment.Starts)
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	for _, from := range times {
+		fields := slices.DeleteFunc(next.required(from), func(f string) bool {
+			return from.Before(now) || slices.Contains(c.required(from), f) || slices.Contains(known, f)
+		})
+		if len(fields) == 0 {
+			continue
+		}
+		known = append(known, fields...)
+		const minute = "2006-01-02 15:04 UTC"
+		when := ""
+		if from.After(now) {
+			when = "from " + from.UTC().Format(minute) + " on, "
+		}
+		if e := next.Experiment; e != nil && !e.Ends.IsZero() && !slices.ContainsFunc(next.required(e.Ends),
+			func(f string) bool { return slices.Contains(fields, f) }) {
+			when = strings.TrimSuffix(when, "on, ") + "until " + e.Ends.UTC().Format(minute) + ", "
+		}
+		list = append(list, when+"each request to /decisions must contain "+strings.Join(fields, " and "))
+	}
+	return list
 }
 
 // Plain returns the configuration without an experiment, in which the policy decides. A learner that decided during an

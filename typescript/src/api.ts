@@ -333,7 +333,7 @@ export interface Experiment {
   min_gain?: number | undefined;
   /** Of the experiment: another name begins another one. */
   name: string;
-  /** What all shoppers are shown before it starts and after it ends: policy, by the placement's own policy, or baseline; policy if left out. These decisions do not count, and need no shopper_id. */
+  /** What all shoppers are shown before it starts and after it ends: policy, by the placement's own policy, or baseline, which every request must then contain; policy if left out. These decisions do not count, and need no shopper_id. */
   outside?: "policy" | "baseline" | undefined;
   /** A feature of shoppers, a category, by which results are reported too. */
   segment_by?: string | undefined;

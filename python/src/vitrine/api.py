@@ -354,7 +354,7 @@ class Experiment(TypedDict):
     name: str
     """Of the experiment: another name begins another one."""
     outside: NotRequired[Literal["policy", "baseline"]]
-    """What all shoppers are shown before it starts and after it ends: policy, by the placement's own policy, or baseline; policy if left out. These decisions do not count, and need no shopper_id."""
+    """What all shoppers are shown before it starts and after it ends: policy, by the placement's own policy, or baseline, which every request must then contain; policy if left out. These decisions do not count, and need no shopper_id."""
     segment_by: NotRequired[str]
     """A feature of shoppers, a category, by which results are reported too."""
     starts: NotRequired[str]

@@ -25,9 +25,11 @@ const (
 )
 
 // Runs reports whether the experiment runs at a time: units are divided only while it does.
-func (r *Routes) Runs(now int64) bool {
-	d, at := r.Design, time.Unix(0, now) // which, unlike nanoseconds, compare with times such as 9999-12-31
-	return !at.Before(d.Starts) && (d.Ends.IsZero() || at.Before(d.Ends))
+func (r *Routes) Runs(now int64) bool { return Runs(r.Design, time.Unix(0, now)) }
+
+// Runs reports whether an experiment runs at a time. Unlike nanoseconds, times reach to years such as 9999.
+func Runs(e *api.Experiment, at time.Time) bool {
+	return !at.Before(e.Starts) && (e.Ends.IsZero() || at.Before(e.Ends))
 }
 
 func (r *Routes) bucket(unit uint64) int {
