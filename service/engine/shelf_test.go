@@ -76,6 +76,11 @@ func TestShelf(t *testing.T) {
 			t.Errorf("%s: %d items, %v, want %d, %v", c.what, s.Count, ids(s), c.count, c.want)
 		}
 	}
+	looks := &paused{Context: t.Context()} // counts down, and never pauses
+	fatal.Or(e.Shelf(looks, "home", engine.ShelfQuery{Contains: "vase", Limit: 9}, now))(t)
+	if -looks.n < 3000/64 {
+		t.Errorf("a search of 3,000 items lets others in only %d times", -looks.n)
+	}
 	states := map[string]string{"sku0": "available", "sku3": "available", "sku4": "excluded", "sku5": "unavailable",
 		"sku6": "not-yet", "sku7": "over", "other": "gone", "never": "excluded"}
 	for id, want := range states {
