@@ -123,6 +123,9 @@ func TestDocumentIsTrue(t *testing.T) {
 	}
 	ask("200", "GET", "/v1/placements/{name}/stats")
 	ask("404", "POST", "/v1/placements/{name}/rollback")
+	if _, ok := d.Paths["/v1/placements/{name}/rollback"]["post"].Responses["409"]; !ok {
+		t.Error("the 409 of a rollback during a relearning is missing")
+	}
 	ask("204", "DELETE", "/v1/placements/{name}")
 	ask("404", "POST", "/v1/placements/{name}/personalizer/{version}/rank")
 	for _, at := range []string{"", "/v1/placements/{name}"} {

@@ -212,7 +212,7 @@ func (s *Server) routes() (all []*route) {
 	on("POST "+placement+"/rollback", admin, s.rollBack, op("rollBack", "Return a placement to one of its "+
 		"versions: it forgets what it has learned since, and gets the configuration of the version's learner if "+
 		"that is another one. The state before is kept as a version.").
-		under(ifMatch, ifNoMatch).takes(api.Rollback{}, `{"version":17}`).gives(204, nil))
+		under(ifMatch, ifNoMatch).takes(api.Rollback{}, `{"version":17}`).gives(204, nil).fails(409))
 	on("DELETE "+placement+"/alarm", admin, s.clearAlarm, op("clearAlarm", "Clear the alarm of a placement's "+
 		"guard: the policy decides again, and the guard begins again. A policy that has paused learns from the "+
 		"log what it has missed.").

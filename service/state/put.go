@@ -132,7 +132,6 @@ func (s *State) rollBack(p *Placement, sequence uint64, time int64, b *eventlog.
 	if same := w == p.Worker; same != (len(b.Config) == 0) || !same && !w.Config.IsLogged(b.Config) {
 		return fmt.Errorf("version %d is not of the configuration %s", b.Version, b.Config)
 	}
-	s.endRelearning(p)
 	s.keepBefore(p, time, b.Note, b.Version)
 	if w != p.Worker {
 		before := p.Config
