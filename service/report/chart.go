@@ -76,7 +76,7 @@ func (c *chart) draw() template.HTML {
 			y(0), y(0))
 	}
 	format := "2 Jan"
-	switch span := last.Sub(first); { // of which the labels divide thirds
+	switch span := last.Sub(first); { // the labels are a third of the span apart
 	case span < 3*time.Minute:
 		format = "15:04:05"
 	case span < 72*time.Hour:

@@ -248,8 +248,8 @@ func sentence(reason string) string {
 	return string(unicode.ToUpper(first)) + reason[size:]
 }
 
-// number writes four significant digits, at most two after the point from 0.1 on and three digits below, with commas
-// between thousands.
+// number writes an amount with commas between thousands. From 0.1 up: four significant digits, at most two decimals.
+// Below 0.1: three significant digits.
 func number(v float64) string {
 	if v == 0 {
 		return "0"

@@ -505,6 +505,11 @@ func TestResumedListenersWaitForTurns(t *testing.T) {
 	s.SetHeartbeat(10 * time.Millisecond)
 	stream, leave = s.resumeInTurn(t.Context(), 0)
 	defer leave()
+	r := httptest.NewRequestWithContext(ctx, "GET", "http://localhost/v1/events", nil)
+	r.Header.Set("Last-Event-ID", "0")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	expect.Equal(t, w.Code, 499, "a listener that went away before its turn")
 	expect.Equal(t, <-stream, beat, "while another long answer is computed")
 	s.feed.Close()
 	last := ""
