@@ -47,6 +47,6 @@ func TestFirstRunOfForm(t *testing.T) {
 		{Name: "brand", Kind: "category"}, {Name: "age", Kind: "number", From: "shopper"}}}))(t)
 	b := open(t, s.base)
 	b.visit("/")
-	b.reads("In place of price, send what this placement knows: brand of each item, age of the shopper. Add shopper_id, " +
-		"and your own page as baseline.")
+	b.reads("In place of price, send what this placement knows: brand of each item, age of the shopper. Each request " +
+		"to /decisions must contain baseline (your own page) and shopper_id.")
 }

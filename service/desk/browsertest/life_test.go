@@ -110,9 +110,29 @@ func TestPlacementsLife(t *testing.T) {
 	b.visit("/placements/window/versions")
 	b.on(`[...document.querySelectorAll("main .timeline li")].find((l) => l.innerText.includes("With other settings than today.")).querySelector("button")`, "e.click()")
 	b.reads("An experiment runs. End it first.")
-	if eval[bool](b, "!!"+button("Go back")) {
-		t.Error("the page offers a way back that the service refuses")
+	isBarred := func() {
+		t.Helper()
+		if eval[bool](b, "!!"+button("Go back")) {
+			t.Error("the page offers a way back that the service refuses")
+		}
 	}
+	isBarred()
+
+	// So does a second learner, and callers must send again what the earlier settings require.
+	s.sell(t, "window", "again", 1, "a")
+	p.Mode, p.Experiment, p.MaxSize, p.Holdout = "", nil, 3, 0.1
+	s.ask(t, "PUT", "v1/placements/window?reset=true", p, nil)
+	s.sell(t, "window", "held", 1, "a")
+	p.MaxSize, p.Holdout = 4, 0
+	s.ask(t, "PUT", "v1/placements/window?reset=true", p, nil)
+	s.sell(t, "window", "plain", 1)
+	p.MaxSize = 2
+	s.ask(t, "PUT", "v1/placements/window?relearn=log", p, nil)
+	b.visit("/placements/window/versions")
+	b.on(`document.querySelector("main .timeline li button")`, "e.click()")
+	b.reads("Each request to /decisions must contain baseline (your own page) and shopper_id. Other requests are refused")
+	b.reads("Vitrine learns a change from the log. Accept it or give it up first.")
+	isBarred()
 }
 
 // An experiment is begun, and read when its first decisions count.

@@ -6,7 +6,7 @@ import { usePoll } from "./poll";
 import { address, tabAddress } from "./routes";
 import { languages, sample, type Language, type Step } from "./samples";
 import { SessionContext, useMay } from "./session";
-import { Card, count, Failure, plural } from "./ui";
+import { Card, count, duties, Failure, plural } from "./ui";
 
 interface Stats {
   decisions: number;
@@ -16,8 +16,7 @@ interface Stats {
 }
 
 interface Config {
-  mode?: string;
-  holdout_share?: number;
+  notes?: string[];
   features: { name: string; kind: string; from?: string; history?: string }[];
 }
 
@@ -25,9 +24,7 @@ interface Config {
 function differences(c: Config): string {
   const sent = c.features.filter((f) => f.kind !== "cross" && !f.history).map((f) => (f.from === "shopper" ? `${f.name} of the shopper` : `${f.name} of each item`));
   const said = sent.join() === "price of each item" ? [] : [`In place of price, send what this placement knows: ${sent.join(", ")}.`];
-  if (c.mode === "shadow") said.push("Add your own page as baseline.");
-  else if (c.mode === "experiment" || c.holdout_share) said.push("Add shopper_id, and your own page as baseline.");
-  return said.join(" ");
+  return [...said, ...duties(c)].join(" ");
 }
 
 // FirstRun walks through the first placement, and notices what has happened. found is a placement that exists already;

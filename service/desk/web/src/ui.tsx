@@ -21,6 +21,10 @@ export const portion = (value: number | null | undefined) => number(value, { sty
 // plural writes a number of things, such as "1 visit" or "1,200 visits".
 export const plural = (value: number | null | undefined, one: string, more = `${one}s`) => `${count(value)} ${value === 1 ? one : more}`;
 
+// duties returns the notes of a placement that say which fields its requests must contain, as sentences.
+export const duties = (of: { notes?: string[] }) => (of.notes ?? []).filter((n) => n.includes("each request to /decisions must contain"))
+  .map((n) => `${n.charAt(0).toLocaleUpperCase()}${n.slice(1).replace("baseline", "baseline (your own page)")}.`);
+
 // money writes an amount with the three digits that matter, in a currency if there is one. signed writes a plus, too.
 export function money(value: number | null | undefined, currency: string | undefined, signed = false): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";

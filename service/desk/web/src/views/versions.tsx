@@ -6,7 +6,7 @@ import { usePoll } from "../poll";
 import { useCurrency } from "../products";
 import { address } from "../routes";
 import { useMay } from "../session";
-import { Card, Empty, Failure, Loading, moment, money, plural, toTop } from "../ui";
+import { Card, duties, Empty, Failure, Loading, moment, money, plural, toTop } from "../ui";
 
 interface Version {
   version: number;
@@ -26,7 +26,7 @@ export default function Versions(props: { name: string }) {
   const may = useMay("admin");
   const currency = useCurrency(name);
   const [turn, setTurn] = useState(0);
-  const [back, setBack] = useState<{ to: Version; now: Config; tag: string }>();
+  const [back, setBack] = useState<{ to: Version; now: Config; tag: string; relearns: boolean }>();
   const [failed, fail] = useState<unknown>();
   const [said, say] = useState("");
   const { value, failure } = usePoll((signal) => get<{ versions: Version[] }>(placement(name, "versions"), signal), name, 5000, turn);
@@ -56,7 +56,8 @@ export default function Versions(props: { name: string }) {
   };
   const look = (to: Version) => act(async () => {
     const { value: now, tag } = await requestTagged<Config>(placement(name));
-    setBack({ to, now, tag });
+    const { relearning } = await get<{ relearning?: unknown }>(placement(name, "stats"));
+    setBack({ to, now, tag, relearns: Boolean(relearning) });
   });
   const rollBack = (to: Version, tag: string) => act(async () => {
     await request("POST", placement(name, "rollback"), { body: { version: to.version }, headers: { "If-Match": tag } });
@@ -107,22 +108,25 @@ const sentence = (note: string) => end(note.replace(/^(before a change of )([a-z
 const end = (s: string) => s.charAt(0).toLocaleUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? "" : ".");
 
 // Effect says what going back changes, before it is done.
-function Effect(props: { name: string; to: Version; now: Config; yes: () => void; no: () => void }) {
-  const { to, now } = props;
+function Effect(props: { name: string; to: Version; now: Config; relearns: boolean; yes: () => void; no: () => void }) {
+  const { to, now, relearns } = props;
   const names = to.config ? changed(now, to.config) : [];
   const same = to.rounds_since === 0 && names.length === 0;
-  const blocked = to.other_learner && now["mode"] === "experiment";
+  const experiments = to.other_learner && now["mode"] === "experiment";
+  const more = to.config ? duties(to.config).filter((duty) => !duties(now).includes(duty)) : [];
   return (
     <section class="effect" aria-label={`What going back to ${moment(to.time)} changes`}>
       {same ? <p>Going back changes nothing: no visit has ended since, and the settings stay as they are.</p> : <ul>
         <li>{to.rounds_since === 0 ? "Vitrine forgets nothing: no visit has ended since." : `Vitrine forgets what it has learned from the ${plural(to.rounds_since, "visit")} since then, and shows again what it would have shown that day.`}</li>
         {names.length > 0 ? <li>{names.length === 1 ? "One setting changes" : `${plural(names.length, "setting")} change`}, as the table shows.</li> : <li>The settings stay as they are.</li>}
-        {blocked ? <li class="warning">An experiment runs. <a href={address("placements", props.name, "experiments")}>End it first.</a></li> : null}
+        {more.map((duty) => <li class="warning">{duty} Other requests are refused: check your callers first.</li>)}
+        {experiments ? <li class="warning">An experiment runs. <a href={address("placements", props.name, "experiments")}>End it first.</a></li> : null}
+        {relearns ? <li class="warning">Vitrine learns a change from the log. <a href={address("placements", props.name, "settings")}>Accept it or give it up first.</a></li> : null}
         <li>Sales, reports and past experiments stay. Today's state is kept as a version, so you can undo this.</li>
       </ul>}
       {names.length > 0 ? <Differences before={now} after={to.config!} names={names} titles={["Now", "Then"]} /> : null}
       <div class="controls">
-        {same || blocked ? null : <button type="button" class="danger" onClick={props.yes}>Go back</button>}
+        {same || experiments || relearns ? null : <button type="button" class="danger" onClick={props.yes}>Go back</button>}
         <button type="button" onClick={props.no}>Leave it as it is</button>
       </div>
     </section>
