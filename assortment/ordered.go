@@ -15,9 +15,9 @@ import (
 //	R(S, p) = Σ_{i∈S} exp(u_i + γ_p(i)) r_i / (1 + Σ_{j∈S} exp(u_j + γ_p(j)))
 //
 // order lists the items from the first place on. |S| items take the first |S| places, and places beyond γ use its last
-// entry. revenue is [vitrine.OrderedRevenue] of the order, and bound is an upper bound for every set of the family in
-// any order. If the family is a matroid, bound equals revenue up to rounding. [AtMost] and [Slots] are matroids, and so
-// is a [Quota] without lower bounds on groups, pinned items, a capacity or groups that cross.
+// entry. revenue is [vitrine.OrderedRevenue] of the order. If the family is a matroid ([Orderable]), no order earns more.
+// [AtMost] and [Slots] are matroids, and so is a [Quota] without lower bounds on groups, pinned items, a capacity or
+// groups that cross.
 //
 // The algorithm is Dinkelbach's iteration, as in [Maximize]. With v ∝ exp(u), w ∝ exp(γ) and the gains g_i = (r_i − z)
 // v_i, a set of k items is worth Σ_j g_(j) w_(j) − z v_0: by the rearrangement inequality, its largest gains go with
@@ -28,14 +28,12 @@ import (
 // and the greedy set of a matroid attains the largest g_(1) + … + g_(j) for every j at once (Edmonds 1971), the first k
 // items in greedy order are the best set of k, for every k.
 //
-// For other families, MaximizeOrdered considers the sets that [vitrine.Constraint.MaxGain] returns for the gains g. To
-// compute the bound, it replaces g_(1) + … + g_(j) by the sum of the j largest gains of all items, or by the largest
-// sum of positive gains of a set if that is less.
+// For other families, MaximizeOrdered considers the sets that [vitrine.Constraint.MaxGain] returns for the gains g.
 //
 // Exponentials are compared on one scale, so utilities and effects should lie within [MaxSpan] of each other. r ≥ 0;
 // nil means 1 for all. MaximizeOrdered panics unless r is nil or as long as u, and if a utility or an effect is
 // NaN or +∞.
-func MaximizeOrdered(dst []int, c vitrine.Constraint, u, gamma, r []float64) (order []int, revenue, bound float64) {
+func MaximizeOrdered(dst []int, c vitrine.Constraint, u, gamma, r []float64) (order []int, revenue float64) {
 	if r != nil && len(r) != len(u) {
 		panic(fmt.Sprintf("assortment: MaximizeOrdered has %d revenues for %d utilities", len(r), len(u)))
 	}
@@ -59,10 +57,7 @@ func MaximizeOrdered(dst []int, c vitrine.Constraint, u, gamma, r []float64) (or
 		}
 		z = earned
 	}
-	if o.exact {
-		return order, revenue, revenue
-	}
-	return order, revenue, o.bound(revenue)
+	return order, revenue
 }
 
 // matroid is a family that, from a minimum size on, contains exactly the independent sets of a matroid. ok is false if
@@ -196,68 +191,6 @@ func (o *ordered) arrange(items []int) []int {
 		order[p] = items[j]
 	}
 	return order
-}
-
-// bound returns a revenue that no set exceeds: the z at which every set is worth at most 0. It bisects between a
-// revenue that some set earns and the largest revenue of an item.
-func (o *ordered) bound(revenue float64) float64 {
-	high := revenue
-	for i := range o.u {
-		high = max(high, vitrine.RevenueOf(o.r, i))
-	}
-	low := revenue
-	if !o.exceeds(low) {
-		return low
-	}
-	const steps = 60
-	for range steps {
-		if middle := low + float64((high-low)/2); o.exceeds(middle) {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return high
-}
-
-// exceeds reports whether the bound on the worth of a set at z is above 0.
-func (o *ordered) exceeds(z float64) bool {
-	for i, v := range o.v {
-		o.gain[i] = v * (vitrine.RevenueOf(o.r, i) - z)
-		o.positive[i] = max(o.gain[i], 0)
-	}
-	sum := 0.0
-	o.set = o.c.MaxGain(o.set, o.positive)
-	for _, i := range o.set {
-		sum += o.positive[i]
-	}
-	// prefix[j] bounds the sum of the j+1 largest gains of a set.
-	prefix := slices.Clone(o.gain)
-	slices.SortFunc(prefix, func(a, b float64) int { return cmp.Compare(b, a) })
-	enough, total := o.enough(), 0.0
-	for j, g := range prefix {
-		total += g
-		prefix[j] = min(total, sum)
-	}
-	o.byWeight = o.byWeight[:0]
-	for n := range prefix {
-		o.open(n)
-		worth := 0.0
-		for j := range n + 1 {
-			next := 0.0
-			if j < n {
-				next = o.byWeight[j+1]
-			}
-			worth += float64((o.byWeight[j] - next) * prefix[j])
-		}
-		if worth > z*o.outside {
-			return true
-		}
-		if n+1 >= enough {
-			break
-		}
-	}
-	return false
 }
 
 // enough returns a number of items beyond which more items do not help, because all items with positive gain already

@@ -110,12 +110,11 @@ func TestMaximizeOrderedIsExactForMatroids(t *testing.T) {
 			}
 			for range trials {
 				u, gamma, r := instance(rng, c.n)
-				order, revenue, bound := assortment.MaximizeOrdered(nil, c.family, u, gamma, r)
+				order, revenue := assortment.MaximizeOrdered(nil, c.family, u, gamma, r)
 				want := bestOrder(c.family, u, gamma, r)
-				if math.Abs(revenue-want) > 1e-12*(1+want) || bound != revenue ||
+				if math.Abs(revenue-want) > 1e-12*(1+want) ||
 					vitrine.OrderedRevenue(order, u, gamma, r) != revenue {
-					t.Fatalf("u = %v, γ = %v, r = %v: order %v earns %v, bound %v, the best %v",
-						u, gamma, r, order, revenue, bound, want)
+					t.Fatalf("u = %v, γ = %v, r = %v: order %v earns %v, the best %v", u, gamma, r, order, revenue, want)
 				}
 				if s := vitrine.Assortment(slices.Sorted(slices.Values(order))); s.Check(c.n) != nil ||
 					!c.family.Contains(s) {
@@ -126,8 +125,8 @@ func TestMaximizeOrderedIsExactForMatroids(t *testing.T) {
 	}
 }
 
-// For other families, the largest revenue lies between the answer's revenue and the bound.
-func TestMaximizeOrderedBoundsOtherFamilies(t *testing.T) {
+// For other families, the answer earns nearly as much as the best order.
+func TestMaximizeOrderedInOtherFamilies(t *testing.T) {
 	pinned := mustLaminar(t, assortment.Rules{Items: 6, Max: 3, Include: []int{2}})
 	demanded := mustLaminar(t, assortment.Rules{
 		Items: 6, Max: 4, Groups: []assortment.Group{{Name: "a", Items: []int{0, 1, 2}, Min: 1, Max: 2}},
@@ -140,24 +139,21 @@ func TestMaximizeOrderedBoundsOtherFamilies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(2, uint64(len(name))))
 			const trials = 80
-			lost, open := 0.0, 0.0
+			lost := 0.0
 			for range trials {
 				u, gamma, r := instance(rng, 6)
-				order, revenue, bound := assortment.MaximizeOrdered(nil, family, u, gamma, r)
+				order, revenue := assortment.MaximizeOrdered(nil, family, u, gamma, r)
 				want := bestOrder(family, u, gamma, r)
 				if s := vitrine.Assortment(slices.Sorted(slices.Values(order))); !family.Contains(s) {
 					t.Fatalf("order %v is not in the family", order)
 				}
-				if revenue > want*(1+1e-12) || bound < want*(1-1e-12) {
-					t.Fatalf("u = %v, γ = %v, r = %v: %v earns %v, bound %v, the best %v",
-						u, gamma, r, order, revenue, bound, want)
+				if revenue > want*(1+1e-12) {
+					t.Fatalf("u = %v, γ = %v, r = %v: %v earns %v, the best %v", u, gamma, r, order, revenue, want)
 				}
 				lost += (want - revenue) / trials
-				open += (bound - want) / trials
 			}
-			t.Logf("mean loss %.4f, mean gap of the bound %.4f", lost, open)
-			if lost > 0.02 || open > 0.5 {
-				t.Errorf("mean loss %v, mean gap of the bound %v", lost, open)
+			if lost > 0.02 {
+				t.Errorf("mean loss %v", lost)
 			}
 		})
 	}
@@ -169,26 +165,26 @@ func TestMaximizeOrderedWithoutEffects(t *testing.T) {
 	for range 50 {
 		u, _, r := instance(rng, 30)
 		for _, gamma := range [][]float64{nil, {0}, {0, 0, 0}} {
-			_, revenue, bound := assortment.MaximizeOrdered(nil, assortment.AtMost(4), u, gamma, r)
+			_, revenue := assortment.MaximizeOrdered(nil, assortment.AtMost(4), u, gamma, r)
 			_, want := assortment.Maximize(nil, assortment.AtMost(4), u, r)
-			if math.Abs(revenue-want) > 1e-12*want || bound != revenue {
+			if math.Abs(revenue-want) > 1e-12*want {
 				t.Fatalf("revenue %v, want %v", revenue, want)
 			}
 		}
 	}
-	if order, revenue, _ := assortment.MaximizeOrdered(
+	if order, revenue := assortment.MaximizeOrdered(
 		nil, assortment.AtMost(4), nil, []float64{0, -1}, nil,
 	); len(order) != 0 || revenue != 0 {
 		t.Errorf("of no items %v earns %v", order, revenue)
 	}
 	// An item that always sells earns as much as the set, so that its gain is 0 up to rounding. The best order leaves
 	// it out, and fills the first place to show item 0 in the second.
-	if order, revenue, _ := assortment.MaximizeOrdered(nil, assortment.AtMost(3), []float64{0, -30, 300},
+	if order, revenue := assortment.MaximizeOrdered(nil, assortment.AtMost(3), []float64{0, -30, 300},
 		[]float64{0, 1}, []float64{1, 0, 0.5}); !slices.Equal(order, []int{1, 0}) {
 		t.Errorf("order %v earns %v", order, revenue)
 	}
 	u := []float64{700, 699, math.Inf(-1)}
-	if order, revenue, _ := assortment.MaximizeOrdered(
+	if order, revenue := assortment.MaximizeOrdered(
 		nil, assortment.AtMost(2), u, []float64{0, -700}, []float64{1, 2, 5},
 	); !slices.Equal(order, []int{1}) || revenue != 2 {
 		t.Errorf("of huge utilities %v earns %v", order, revenue)

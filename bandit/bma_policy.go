@@ -133,7 +133,7 @@ func (o *mixture) order(w *mixtureScratch, s vitrine.Assortment, revenue []float
 			u[j] += max(-maxSample, min(maxSample, w.z[k*w.n+i])) / float64(len(w.expert))
 		}
 	}
-	best, _, _ := assortment.MaximizeOrdered(nil, assortment.AtMost(len(s)), u, o.effects, r)
+	best, _ := assortment.MaximizeOrdered(nil, assortment.AtMost(len(s)), u, o.effects, r)
 	for j := range s { // those that earn less than the others, last
 		if !slices.Contains(best, j) {
 			best = append(best, j)
@@ -450,7 +450,7 @@ func (s *mixtureScratch) maximize(k int, family vitrine.Constraint, r, effects [
 		s.answers[k], s.earned[k] = assortment.Maximize(s.answers[k], family, z, r)
 		return
 	}
-	s.answers[k], s.earned[k], _ = assortment.MaximizeOrdered(s.answers[k], family, z, effects, r)
+	s.answers[k], s.earned[k] = assortment.MaximizeOrdered(s.answers[k], family, z, effects, r)
 }
 
 // ask returns the family's answer to s.gain in the storage of s.whole, because a slice that the family keeps must not

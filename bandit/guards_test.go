@@ -2,7 +2,6 @@ package bandit
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -182,16 +181,5 @@ func TestSnapshotsOfAnotherFamilyAreRefused(t *testing.T) {
 			name, "a snapshot of the same family")
 		err = learner(tilted{sine{paperFeatures}, 1.5}).(bandittest.Snapshotter).UnmarshalBinary(data)
 		expect.Part(err)(t, "bandit.tilted d_w=3 fingerprint=", name)
-	}
-}
-
-// Without draws the propensity is unknown, and the error says so.
-func TestPropensityOfNoDraws(t *testing.T) {
-	l := learners()["uniform"](paperProblem())
-	for _, n := range []int{0, -1} {
-		if p, se := Propensity(l.Policy(), paperContext(0), vitrine.Assortment{1}, n, newRand()); p != 0 ||
-			!math.IsInf(se, 1) {
-			t.Errorf("%d draws: %v ± %v, want 0 ± +Inf", n, p, se)
-		}
 	}
 }

@@ -142,7 +142,7 @@ func (k places) first(dst *scratch.Matrix, x *vitrine.Context) *vitrine.Context 
 // offer returns the best offer of the family for the utilities z in the first place and the
 // parameters w.
 func (k places) offer(c vitrine.Constraint, z, w, revenue []float64) vitrine.Offer {
-	order, _, _ := assortment.MaximizeOrdered(nil, c, z, k.effects(w), revenue)
+	order, _ := assortment.MaximizeOrdered(nil, c, z, k.effects(w), revenue)
 	return vitrine.Offer{Assortment: slices.Sorted(slices.Values(order)), Order: order}
 }
 

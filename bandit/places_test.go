@@ -244,7 +244,7 @@ func TestOffersAreInTheBestOrder(t *testing.T) {
 			l.Policy().(interface {
 				Utilities([]float64, *vitrine.Context)
 			}).Utilities(u, x)
-			want, _, _ := assortment.MaximizeOrdered(nil, assortment.AtMost(3), u, effects(t, l), x.Revenue)
+			want, _ := assortment.MaximizeOrdered(nil, assortment.AtMost(3), u, effects(t, l), x.Revenue)
 			expect.List(t, offer.Order, want, "order")
 		}
 	}

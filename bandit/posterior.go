@@ -181,7 +181,7 @@ func (p *posterior) addLargest(cs, us []float64, r pastRound) float64 {
 	if p.places == 0 {
 		p.best, best = assortment.Maximize(p.best, p.family, us, r.revenue)
 	} else {
-		p.best, best, _ = assortment.MaximizeOrdered(p.best, p.family, us, p.effects, r.revenue)
+		p.best, best = assortment.MaximizeOrdered(p.best, p.family, us, p.effects, r.revenue)
 	}
 	p.choose(p.best, us)
 	if p.places > 0 {

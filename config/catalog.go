@@ -100,8 +100,6 @@ var revenues = []settings.Kind[env.Revenues]{
 var drifts = []settings.Kind[newDrift]{
 	settings.Of("rotation", "tastes turn by angle degrees over the horizon, default 90", rotationOptions{90},
 		rotationDrift),
-	settings.Of("switches", "the truth is drawn afresh at each of rounds = [...], default the middle of the horizon",
-		switchesOptions{}, switchesDrift),
 }
 
 // baskets lists the ways in which visitors take several items.
@@ -269,7 +267,12 @@ func (o shiftsOptions) Check() error {
 		return fmt.Errorf("rounds = %v: mean and deviation have %d and %d numbers: must have as many",
 			o.Rounds, len(o.Mean), len(o.Deviation))
 	}
-	return increasing(o.Rounds)
+	for i, t := range o.Rounds {
+		if i > 0 && t <= o.Rounds[i-1] {
+			return fmt.Errorf("rounds = %v: must increase", o.Rounds)
+		}
+	}
+	return nil
 }
 
 func shiftedContexts(o shiftsOptions, _ settings.Dims) (newContexts, error) {
@@ -278,16 +281,6 @@ func shiftedContexts(o shiftsOptions, _ settings.Dims) (newContexts, error) {
 		laws[k] = env.Normal{Mean: o.Mean[k], Deviation: o.Deviation[k]}
 	}
 	return always(env.NewShifts(o.Rounds, laws)), nil
-}
-
-// increasing validates the rounds at which a change happens.
-func increasing(rounds []int) error {
-	for i, t := range rounds {
-		if i > 0 && t <= rounds[i-1] {
-			return fmt.Errorf("rounds = %v: must increase", rounds)
-		}
-	}
-	return nil
 }
 
 // newTruth draws a seed's truth, or returns the truth of the file's pool.
@@ -405,38 +398,18 @@ func tableTruth(o tableOptions, _ settings.Dims) (newTruth, error) {
 	}, nil
 }
 
-// newDrift makes a truth move over the given number of rounds. draw draws the file's truth. The first draw is the first
-// round's truth, so that worlds with and without drift start equal.
-type newDrift func(draw func() env.Truth, rounds int, rng *rand.Rand) env.Truth
+// newDrift makes a truth move over the given number of rounds. It is the first round's, so that worlds with and without
+// drift start equal.
+type newDrift func(truth env.Truth, rounds int, rng *rand.Rand) env.Truth
 
 type rotationOptions struct {
 	Angle float64 `toml:"angle" range:"[-1e6, 1e6]" doc:"the degrees by which tastes turn over the horizon"`
 }
 
 func rotationDrift(o rotationOptions, d settings.Dims) (newDrift, error) {
-	return func(draw func() env.Truth, rounds int, rng *rand.Rand) env.Truth {
-		return env.NewRotation(draw(), o.Angle*math.Pi/180/float64(rounds), rng)
+	return func(truth env.Truth, rounds int, rng *rand.Rand) env.Truth {
+		return env.NewRotation(truth, o.Angle*math.Pi/180/float64(rounds), rng)
 	}, needs("rotation", 2, d)
-}
-
-type switchesOptions struct {
-	Rounds []int `toml:"rounds" range:"[2, inf)" doc:"the rounds before which a truth is drawn; none is the middle of the horizon"`
-}
-
-func (o switchesOptions) Check() error { return increasing(o.Rounds) }
-
-func switchesDrift(o switchesOptions, _ settings.Dims) (newDrift, error) {
-	return func(draw func() env.Truth, rounds int, _ *rand.Rand) env.Truth {
-		at := o.Rounds
-		if len(at) == 0 {
-			at = []int{max(2, rounds/2+1)}
-		}
-		truths := []env.Truth{draw()}
-		for range at {
-			truths = append(truths, draw())
-		}
-		return env.NewSwitches(at, truths)
-	}, nil
 }
 
 func uniformRevenue(o intervalOptions, _ settings.Dims) (env.Revenues, error) {

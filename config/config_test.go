@@ -306,17 +306,10 @@ func TestDriftIsChecked(t *testing.T) {
 		text, want string
 	}{
 		{3, `kind = "rotation"`, ""},
-		{3, "kind = \"switches\"\nrounds = [2, 900]", ""},
-		{3, `kind = "turn"`, "x.toml:6: drift: kind = 'turn': unknown: must be one of rotation, switches"},
+		{3, `kind = "turn"`, "x.toml:6: drift: kind = 'turn': unknown: must be one of rotation"},
 		{3, "kind = \"rotation\"\nangle = 1e9", "x.toml:7: drift: angle = 1e+09: must be from -1000000 to 1000000"},
 		{3, "kind = \"rotation\"\nangle = nan", "x.toml:7: drift: angle = NaN: must be from -1000000 to 1000000"},
 		{1, `kind = "rotation"`, "x.toml:6: drift: kind = 'rotation': needs features = 2 or more, and the file has 1"},
-		{3, "kind = \"switches\"\nrounds = [1]", "x.toml:7: drift: rounds = [1]: must be at least 2"},
-		{3, "kind = \"switches\"\nrounds = [5, 5]", "x.toml:7: drift: rounds = [5 5]: must increase"},
-		{3, "kind = \"switches\"\nrounds = [2, 1001]",
-			"x.toml:7: drift: rounds = [2, 1001]: the last is beyond the horizon, rounds = 1000"},
-		{3, "kind = \"switches\"\nrounds = [1000]", ""},
-		{3, "kind = \"switches\"\nangle = 5", `x.toml:7: drift: unknown key "angle": must be one of rounds, kind`},
 	} {
 		_, err := config.Load("x.toml", fmt.Appendf(nil, world, c.features, c.text))
 		if got := fmt.Sprint(err); got != c.want && (c.want != "" || err != nil) {
@@ -324,8 +317,6 @@ func TestDriftIsChecked(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"pool = \"camera\"\nfeatures = 10\ncontexts.kind = \"pool\"\ntruth.kind = \"pool\"\ndrift.kind = " +
-			"\"switches\"\n": "x.toml:6: drift: kind = 'switches': the truth of a pool is not drawn",
 		"features = 2\ncontexts.kind = \"gaussian\"\ntruth.kind = \"product\"\n": "x.toml:4: truth: kind = " +
 			"'product': needs features = 3 or more, and the file has 2",
 		"contexts.kind = \"gaussian\"\ntruth.kind = \"ideals\"\n": "x.toml:3: truth: kind = 'ideals': needs [contexts] " +
@@ -358,8 +349,7 @@ func TestShiftsAreChecked(t *testing.T) {
 	}
 }
 
-// A world with drift begins with the same truth as without, and moves by default: all the time under rotation, from the
-// middle on under switches.
+// A world with drift begins with the same truth as without.
 func TestDriftBeginsWithTheSameTruth(t *testing.T) {
 	world := "name = \"x\"\nrounds = 10\nitems = 20\ncontexts.kind = \"gaussian\"\ntruth.kind = \"mlp\"\n"
 	utilities := func(drift string, round int) []float64 {
@@ -381,16 +371,9 @@ func TestDriftBeginsWithTheSameTruth(t *testing.T) {
 	}{
 		{"drift.kind = \"rotation\"\n", 0, true},
 		{"drift.kind = \"rotation\"\n", 1, false},
-		{"drift.kind = \"switches\"\n", 5, true},
-		{"drift.kind = \"switches\"\n", 6, false},
-		{"drift.kind = \"switches\"\ndrift.rounds = [2, 9]\n", 2, false},
 	} {
 		expect.Equal(t, cmp.Equal(still, utilities(c.drift, c.round)), c.same, c.drift, "round", c.round,
 			"the truth is the first")
-	}
-	world = strings.Replace(world, "rounds = 10", "rounds = 1", 1)
-	if !cmp.Equal(still, utilities("drift.kind = \"switches\"\n", 1)) {
-		t.Error("a single round has another truth with switches")
 	}
 }
 

@@ -283,10 +283,6 @@ func world[T any](f *File, root settings.Section, key string, table []settings.K
 	}
 	truth, _, _ := root.Table("truth")
 	switch contexts, _, _ := root.Table("contexts"); {
-	case key == "drift" && s.Values["kind"] == "switches" &&
-		(truth.Values["kind"] == "pool" || truth.Values["kind"] == "table"):
-		return v, s.Errorf("kind",
-			"kind = 'switches': the truth of a pool is not drawn, so there is no other to switch to")
 	case key == "truth" && s.Values["kind"] == "ideals" && contexts.Values["kind"] != "priced":
 		return v, s.Errorf("kind", "kind = 'ideals': needs [contexts] of kind = 'priced', with a price and a category")
 	case key == "drift" && s.Values["kind"] == "rotation" && truth.Values["kind"] == "ideals":
@@ -306,11 +302,11 @@ func (f *File) checkHorizon(s settings.Section) error {
 
 // drawTruth draws a seed's truth.
 func (f *File) drawTruth(rng *rand.Rand) env.Truth {
-	draw := func() env.Truth { return f.truth(rng, f.pool) }
+	truth := f.truth(rng, f.pool)
 	if f.drift == nil {
-		return draw()
+		return truth
 	}
-	return f.drift(draw, f.problem.Rounds, rng)
+	return f.drift(truth, f.problem.Rounds, rng)
 }
 
 func (f *File) loadPolicies(root settings.Section) error {

@@ -41,18 +41,12 @@ func NewShifts(rounds []int, laws []Normal) *Shifts {
 
 // At implements [MovingContexts].
 func (s *Shifts) At(t int) Contexts {
-	if k := begun(s.rounds, t); k > 0 {
-		return s.laws[k-1]
+	for k := len(s.rounds) - 1; k >= 0; k-- {
+		if s.rounds[k] <= t {
+			return s.laws[k]
+		}
 	}
 	return s.Gaussian
-}
-
-// begun returns the number of rounds, out of an increasing list, that are t or earlier.
-func begun(rounds []int, t int) (k int) {
-	for k < len(rounds) && rounds[k] <= t {
-		k++
-	}
-	return k
 }
 
 // ClippedGaussian draws x ~ N(0, I_d) and clips each feature at ±Bound > 0. With Bound = 1/√d, so that ‖x‖ ≤ 1, it is

@@ -50,9 +50,9 @@ func TestWorldsKeepTheContract(t *testing.T) {
 			Contexts: env.Gaussian{}, Revenues: env.One{},
 			Truth: env.NewRotation(env.NewCosine(3, 0, newRand(8)), 0.01, newRand(9)),
 		},
-		"switches": {
+		"step": {
 			Contexts: env.Gaussian{}, Revenues: env.One{},
-			Truth: env.NewSwitches([]int{5}, []env.Truth{realizable(1), env.NewRadial(3, newRand(10))}),
+			Truth: step{realizable(1), env.NewRadial(3, newRand(10)), 5},
 		},
 	} {
 		w.Items = 100

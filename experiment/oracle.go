@@ -62,7 +62,7 @@ func (o *oracle) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 	s.u = scratch.Grow(s.u, x.NumItems())
 	o.env.Utilities(s.u, x)
 	if effects := env.PlaceEffects(o.env); effects != nil {
-		order, _, _ := assortment.MaximizeOrdered(nil, family, s.u, effects, x.Revenue)
+		order, _ := assortment.MaximizeOrdered(nil, family, s.u, effects, x.Revenue)
 		return vitrine.Offer{Assortment: slices.Sorted(slices.Values(order)), Order: order, Propensity: 1}
 	}
 	if b := env.BasketsOf(o.env); b != nil && b.Mean() == 0 {

@@ -71,7 +71,7 @@ func TestPositionEffectsInRegret(t *testing.T) {
 		var s env.Shopper
 		for round := 1; round <= 50; round++ {
 			fatal.If(t, shoppers.Meet(&s, round))
-			order, best, _ := assortment.MaximizeOrdered(nil, p.Constraint, s.Utilities, effects, nil)
+			order, best := assortment.MaximizeOrdered(nil, p.Constraint, s.Utilities, effects, nil)
 			slices.Reverse(order)
 			want[0] += best - vitrine.OrderedRevenue(order, s.Utilities, effects, nil)
 			slices.Sort(order)
@@ -101,7 +101,7 @@ func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
 					Constraint: knapsack})
 			}}}}
 	expect.Part(experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()}))(t,
-		"the best order is known only to earn between")
+		"the best order is not known: position effects need a family without")
 	e.Constraint, e.World = assortment.AtMost(3), func(rng *rand.Rand) env.Environment {
 		return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1000,
 			1000, rng), Revenues: env.UniformRevenue{Low: 0, High: 1}, Places: []float64{0, -1}}

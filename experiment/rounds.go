@@ -66,13 +66,11 @@ func (r *rounds) next() error {
 					"for utilities up to %v: choose a truth with smaller utilities", i, u, assortment.MaxSpan)
 			}
 		}
-		order, optimum, bound := assortment.MaximizeOrdered(r.best, r.family, r.Utilities, r.effects,
-			r.Context.Revenue)
-		if bound > optimum*(1+1e-9) {
-			return fmt.Errorf("the best order is known only to earn between %v and %v: position effects need a "+
-				"family without lower bounds on groups, pinned items, capacities and crossing groups", optimum, bound)
+		if !assortment.Orderable(r.family) {
+			return errors.New("the best order is not known: position effects need a family without lower bounds on " +
+				"groups, pinned items, capacities and crossing groups")
 		}
-		r.best, r.optimum = order, optimum
+		r.best, r.optimum = assortment.MaximizeOrdered(r.best, r.family, r.Utilities, r.effects, r.Context.Revenue)
 	} else {
 		r.best, r.optimum = assortment.Maximize(r.best, r.family, r.Utilities, r.Context.Revenue)
 	}

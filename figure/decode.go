@@ -43,8 +43,8 @@ func ReadPanel(path string) (Panel, error) {
 // Every policy must have the same seeds and every seed the same rounds, so that a truncated file is never drawn. Errors
 // call the file name, give the line if known, and say what to do.
 func Decode(r io.Reader, name string) (Panel, error) {
-	d := decoder{source: source{file: name, hint: remove}}
-	isCut, err := d.read(r, d.header, d.row)
+	d := decoder{file: name}
+	isCut, err := d.read(r)
 	switch {
 	case isCut:
 		return Panel{}, d.cut()
@@ -54,21 +54,23 @@ func Decode(r io.Reader, name string) (Panel, error) {
 	return d.complete()
 }
 
-// source is a CSV file being read.
-type source struct {
-	file string
-	line int    // number of the current row
-	hint string // remedy for errors
+// decoder is the state between rows.
+type decoder struct {
+	file  string
+	line  int // number of the current row
+	panel Panel
+	seeds [][]uint64 // by curve
+	ends  [][]int    // last line of each run
 }
 
 // read passes on the header and the rows. It reports whether the last line is unterminated, and returns the first other
 // error.
-func (d *source) read(r io.Reader, header, row func([]string) error) (isCut bool, err error) {
+func (d *decoder) read(r io.Reader) (isCut bool, err error) {
 	last := &lastByte{Reader: r}
 	rows := csv.NewReader(last)
 	rows.FieldsPerRecord = -1
 	rows.ReuseRecord = true
-	take := header
+	take := d.header
 	for {
 		cells, err := rows.Read()
 		var syntax *csv.ParseError
@@ -86,12 +88,12 @@ func (d *source) read(r io.Reader, header, row func([]string) error) (isCut bool
 			_, next := rows.Read()
 			return next == io.EOF && last.b != '\n', err
 		}
-		take = row
+		take = d.row
 	}
 }
 
-func (d *source) wrong(format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s; %s", d.file, d.line, fmt.Sprintf(format, args...), d.hint)
+func (d *decoder) wrong(format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %s; %s", d.file, d.line, fmt.Sprintf(format, args...), remove)
 }
 
 // lastByte remembers the last byte read: a truncated number is still a number, but its line is unterminated.
@@ -106,14 +108,6 @@ func (l *lastByte) Read(p []byte) (int, error) {
 		l.b = p[n-1]
 	}
 	return n, err
-}
-
-// decoder is the state between rows.
-type decoder struct {
-	source
-	panel Panel
-	seeds [][]uint64 // by curve
-	ends  [][]int    // last line of each run
 }
 
 func (d *decoder) cut() error {

@@ -2,6 +2,7 @@ package figure_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"image/png"
@@ -19,15 +20,24 @@ import (
 	"vitrine/internal/fatal"
 )
 
-const tuningHeader = "tuning,policy,setting,outcome,radius,lambda,rung,seeds,regret,regret_se,over_winner,over_winner_se,over_configured,over_configured_se,panel-a\n"
+// tuneFile is a tune.json.
+const tuneFile = `{"tuning": "t", "title": "T", "policy": "ucb-mnl", "parameters": ["radius", "lambda"], "settings": 2,
+"results": [
+ {"values": ["0.3", "1"], "seeds": 40, "regret": 5.5, "regret_se": 0.5, "over_winner": 0, "over_winner_se": 0},
+ {"stopped": true, "values": ["3", "1"], "seeds": 1, "regret": 9, "regret_se": 0, "over_winner": 2}],
+"configured": {"values": ["1", "1/10"], "seeds": 40, "regret": 6, "regret_se": 0.5, "over_winner": 0.5, "over_winner_se": 0.25}}`
 
-func TestDecodeTuning(t *testing.T) {
-	got := fatal.Or(figure.DecodeTuning(strings.NewReader(tuningHeader+
-		"t,ucb-mnl,2,winner,0.3,1,2,40,5.5,0.5,0,0,-0.5,0.25,5.5\n"+
-		"t,ucb-mnl,1,stopped,3,1,1,1,9,,2,,1,,9\n"+
-		"t,ucb-mnl,,configured,1,1/10,2,40,6,0.5,0.5,0.25,0,0,6\n"), "tune.csv"))(t)
+func readTuning(t testing.TB, text string) (figure.Tuning, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tune.json")
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o644))
+	return figure.ReadTuning(path)
+}
+
+func TestReadTuning(t *testing.T) {
+	got := fatal.Or(readTuning(t, tuneFile))(t)
 	want := figure.Tuning{
-		Name: "t", Policy: "ucb-mnl", Parameters: []string{"radius", "lambda"},
+		Name: "t", Title: "T", Policy: "ucb-mnl", Parameters: []string{"radius", "lambda"},
 		Settings: []figure.Setting{
 			{Values: []string{"0.3", "1"}, Seeds: 40, Regret: 5.5, SE: 0.5},
 			{Stopped: true, Values: []string{"3", "1"}, Seeds: 1, Regret: 9, SE: math.NaN(), Over: 2,
@@ -39,47 +49,22 @@ func TestDecodeTuning(t *testing.T) {
 	expect.Equal(t, got, want, cmpopts.EquateNaNs())
 }
 
-func TestDecodeTuningErrors(t *testing.T) {
-	const (
-		winner     = "t,p,1,winner,1,1,1,2,5,1,0,0,0,0,5\n"
-		configured = "t,p,,configured,1,1,1,2,5,1,0,0,0,0,5\n"
-		again      = "; tune again, it continues where it stopped"
-		cut        = "out.csv: truncated: it does not end with the row of the configured setting" + again
-	)
-	for _, test := range []struct{ name, file, want string }{
-		{"an empty file", "", cut},
-		{"only a header", tuningHeader, cut},
-		{"no configured row", tuningHeader + winner, cut},
-		{"a last line without end", strings.TrimSuffix(tuningHeader+winner+configured, "\n"), cut},
-		{"another header",
-			"a,b\n", `out.csv:1: the header is "a,b", want "tuning,policy,setting,outcome", at least one parameter, and "rung,seeds,`},
-		{"no parameter", strings.Replace(tuningHeader, "radius,lambda,", "", 1), "out.csv:1: the header is "},
-		{"a short row", tuningHeader + "t,p\n", "out.csv:2: row has 2 fields, want the 15 of the header" + again},
-		{"a broken quote", tuningHeader + "t,\"p\n", "out.csv:2: extraneous or missing \" in quoted-field" + again},
-		{"a row after the last", tuningHeader + winner + configured + winner,
-			"out.csv:4: a row follows that of the configured setting" + again},
-		{"two tunings", tuningHeader + winner + strings.Replace(configured, "t,", "u,", 1), "out.csv:3: "},
-		{"no winner first", tuningHeader + strings.Replace(winner, "winner", "finished", 1),
-			`out.csv:2: outcome "finished": the first row must be the winner's, and no other` + again},
-		{"two winners", tuningHeader + winner + winner, `out.csv:3: outcome "winner": the first row must be`},
-		{"an outcome of its own", tuningHeader + winner + strings.Replace(winner, "winner", "lost", 1),
-			`out.csv:3: outcome "lost": must be winner, finished, stopped or configured` + again},
-		{"no seeds", tuningHeader + strings.Replace(winner, ",2,5", ",0,5", 1),
-			`out.csv:2: seeds "0" is not a whole number from 1` + again},
-		{"no number", tuningHeader + strings.Replace(winner, ",2,5", ",2,much", 1),
-			`out.csv:2: regret "much" is not a finite number` + again},
-		{"infinity", tuningHeader + strings.Replace(winner, ",2,5", ",2,Inf", 1),
-			`out.csv:2: regret "Inf" is not a finite number` + again},
-		{"an empty mean", tuningHeader + strings.Replace(winner, ",2,5", ",2,", 1),
-			`out.csv:2: regret "" is not a finite number` + again},
-		{"a value that cannot be printed", tuningHeader + strings.Replace(winner, "winner,1", "winner,\x01", 1),
-			`out.csv:2: value "\x01" is not printable` + again},
+func TestReadTuningErrors(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{tuneFile, "", "tune.json: unexpected end of JSON input; tune again, it continues where it stopped"},
+		{`"results"`, `"else"`, "no parameters or no results"},
+		{`["radius", "lambda"]`, "[]", "no parameters or no results"},
+		{`"3", "1"`, `"3"`, "a setting with 1 values and 1 seeds: want 2 values and seeds from 1"},
+		{`"seeds": 40`, `"seeds": 0`, "a setting with 2 values and 0 seeds: want 2 values"},
+		{`"configured"`, `"else"`, "a setting with 0 values and 0 seeds: want 2 values"},
+		{`"regret": 6`, `"regret": 1e300`, "1e+300 is too large to be drawn"},
+		{`"over_winner_se": 0.25`, `"over_winner_se": -1e300`, "-1e+300 is too large to be drawn"},
+		{"ucb-mnl", `\u0001`, `"\x01" is not printable`},
+		{"1/10", `\u0001`, `"\x01" is not printable`},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			expect.Prefix(figure.DecodeTuning(strings.NewReader(test.file), "out.csv"))(t, test.want)
-		})
+		expect.Part(readTuning(t, strings.Replace(tuneFile, c.old, c.new, 1)))(t, c.want)
 	}
-	expect.Part(figure.ReadTuning("nowhere/tune.csv"))(t, "nowhere/tune.csv")
+	expect.Part(figure.ReadTuning("nowhere/tune.json"))(t, "nowhere/tune.json")
 }
 
 // setting returns a setting of three parameters with made-up regrets.
@@ -163,22 +148,21 @@ func TestWriteTuning(t *testing.T) {
 	expect.Part(figure.Write("nowhere/tune", searches()["one-setting"]))(t, "nowhere/tune.svg")
 }
 
-// For any bytes, DecodeTuning returns an error or a tuning that can be drawn.
-func FuzzDecodeTuning(f *testing.F) {
-	f.Add(tuningHeader + "t,p,1,winner,1,1,1,2,5,1,0,0,0,0,5\n" + "t,p,2,stopped,1e-300,x,1,1,5,,7,,0,0,5\n" +
-		"t,p,,configured,1/2,1,1,2,5,1,0,0,0,0,5\n")
-	many := tuningHeader
-	for i := range 40 {
-		outcome := map[bool]string{true: "winner", false: "finished"}[i == 0]
-		many += fmt.Sprintf("t,p,%d,%s,%g,%g,1,2,5,1,%d,0,0,0,5\n", i+1, outcome, 1e99*float64(i-20), 1/float64(i+1), i)
+// For any bytes, ReadTuning returns an error or a tuning that can be drawn.
+func FuzzReadTuning(f *testing.F) {
+	f.Add(tuneFile)
+	f.Add(strings.Replace(tuneFile, `"3"`, `"1e-300"`, 1))
+	many := figure.Tuning{Name: "t", Policy: "p", Parameters: []string{"radius", "lambda"}}
+	for i := range 41 {
+		many.Configured = figure.Setting{Values: []string{fmt.Sprint(1e99 * float64(i-20)), fmt.Sprint(1 / float64(i+1))},
+			Seeds: 2, Regret: 5, SE: 1, Over: float64(i)}
+		many.Settings = append(many.Settings, many.Configured)
 	}
-	f.Add(many + "t,p,,configured,1,1e100,1,2,5,1,-1e100,1e100,0,0,5\n")
+	many.Configured.Over, many.Configured.OverSE = -1e100, 1e100
+	f.Add(string(fatal.Or(json.Marshal(many))(f)))
 	f.Fuzz(func(t *testing.T, file string) {
-		got, err := figure.DecodeTuning(strings.NewReader(file), "tune.csv")
+		got, err := readTuning(t, file)
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "tune.csv") {
-				t.Errorf("error %q does not begin with the file's name", err)
-			}
 			return
 		}
 		var out bytes.Buffer

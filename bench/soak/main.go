@@ -13,7 +13,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,9 +31,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"vitrine"
 	"vitrine/env"
 	"vitrine/internal/wait"
+	"vitrine/service/api"
+	"vitrine/service/client"
 	"vitrine/utility"
 )
 
@@ -81,7 +84,7 @@ type soak struct {
 	rate               int
 
 	url    string
-	client http.Client
+	client *client.Client
 	world  env.Environment
 	places chan struct{} // for concurrent requests
 	rounds sync.WaitGroup
@@ -96,12 +99,16 @@ func (s *soak) run(ctx context.Context) error {
 		return err
 	}
 	defer service.Process.Kill()
-	s.client.Transport = &http.Transport{MaxIdleConnsPerHost: under}
-	s.client.Timeout = 20 * time.Second
+	s.client = &client.Client{Base: s.url, HTTP: &http.Transport{MaxIdleConnsPerHost: under}, Timeout: 20 * time.Second,
+		Patience: -1}
 	s.places = make(chan struct{}, under)
 	for _, p := range placements {
-		if status, text := s.ask("PUT", "/v1/placements/"+p.name, p.config); status != http.StatusCreated {
-			return fmt.Errorf("placement %q: %d %s", p.name, status, text)
+		var config api.Placement
+		if err := json.Unmarshal([]byte(p.config), &config); err != nil {
+			return fmt.Errorf("placement %q: %w", p.name, err)
+		}
+		if _, err := s.client.Put(ctx, p.name, &config); err != nil {
+			return fmt.Errorf("placement %q: %w", p.name, err)
 		}
 	}
 	ctx, stop := context.WithTimeout(ctx, s.duration)
@@ -142,7 +149,7 @@ func (s *soak) start() (*exec.Cmd, error) {
 	lines := bufio.NewScanner(pipe)
 	for s.url == "" && lines.Scan() {
 		var line struct{ Msg, Address string }
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "listening" {
+		if json.Unmarshal(lines.Bytes(), &line, json.MatchCaseInsensitiveNames(true)) == nil && line.Msg == "listening" {
 			s.url = "http://" + line.Address
 		}
 	}
@@ -151,26 +158,6 @@ func (s *soak) start() (*exec.Cmd, error) {
 	}
 	go func() { _, _ = io.Copy(io.Discard, pipe) }()
 	return cmd, nil
-}
-
-// ask sends a request once; the status is 0 without an answer.
-func (s *soak) ask(method, path, body string) (status int, text []byte) {
-	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		panic(err)
-	}
-	// resent if the service has just closed the connection: the id makes both one request
-	r.Header["Idempotency-Key"] = nil
-	a, err := s.client.Do(r)
-	if err != nil {
-		return 0, []byte(err.Error())
-	}
-	defer a.Body.Close()
-	text, err = io.ReadAll(a.Body)
-	if err != nil {
-		return 0, []byte(err.Error())
-	}
-	return a.StatusCode, text
 }
 
 // shop sends shoppers at the rate, however slowly the service answers. It does not catch up after a second in which the
@@ -193,15 +180,12 @@ func (s *soak) shop(ctx context.Context) {
 	}
 }
 
-// expect counts unexpected answers.
-func (s *soak) expect(status int, text []byte, want ...int) bool {
-	if slices.Contains(want, status) {
-		return true
+// expect counts unexpected errors.
+func (s *soak) expect(err error) bool {
+	if err != nil && s.wrong.Add(1) <= 10 {
+		fmt.Fprintln(os.Stderr, "soak:", err)
 	}
-	if s.wrong.Add(1) <= 10 {
-		fmt.Fprintf(os.Stderr, "soak: %d %s, want one of %v\n", status, text, want)
-	}
-	return false
+	return err == nil
 }
 
 // round sends one shopper.
@@ -211,54 +195,40 @@ func (s *soak) round(ctx context.Context, n int) {
 	if err := come.Meet(&shopper, n+1); err != nil {
 		panic(err) // this world's contexts are valid
 	}
-	id := fmt.Sprint("d", n)
-	body := fmt.Appendf(nil, `{"decision_id":%q,"items":[`, id)
-	for i, revenue := range shopper.Context.Revenue {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = fmt.Appendf(body, `{"id":"sku%d","revenue":%.2f,"features":{`, i, revenue)
+	request := api.Request{Decision: fmt.Sprint("d", n)}
+	for i := range shopper.Context.Revenue {
+		item := api.Item{ID: fmt.Sprint("sku", i), Revenue: &shopper.Context.Revenue[i]}
 		for j, v := range shopper.Context.Features.RawRowView(i) {
-			if j > 0 {
-				body = append(body, ',')
-			}
-			body = fmt.Appendf(body, `"x%d":%.3f`, j, v)
+			item.Features = append(item.Features, api.Number(fmt.Sprint("x", j), v))
 		}
-		body = append(body, "}}"...)
+		request.Items = append(request.Items, item)
 	}
-	body = append(body, "]}"...)
-	path := "/v1/placements/" + placements[n%len(placements)].name + "/decisions"
-	status, text := s.ask("POST", path, string(body))
+	placement := placements[n%len(placements)].name
+	answer, err := s.client.Decide(context.WithoutCancel(ctx), placement, &request)
 	<-s.places
 	s.sent.Add(1)
-	if !s.expect(status, text, http.StatusCreated, http.StatusOK) {
-		return
-	}
-	var answer struct{ Assortment []struct{ ID string } }
-	if err := json.Unmarshal(text, &answer); err != nil {
-		s.expect(0, text)
+	if !s.expect(err) {
 		return
 	}
 	var shown vitrine.Assortment
 	for _, item := range answer.Assortment {
 		i, err := strconv.Atoi(strings.TrimPrefix(item.ID, "sku"))
-		if err != nil {
-			s.expect(0, text)
+		if !s.expect(err) {
 			return
 		}
 		shown = append(shown, i)
 	}
 	slices.Sort(shown)
-	choice := `{"choice":null}`
+	choice := ""
 	if k := shopper.Choose(shown); k != vitrine.Outside {
-		choice = fmt.Sprintf(`{"choice":"sku%d"}`, shown[k-1])
+		choice = fmt.Sprint("sku", shown[k-1])
 	}
-	s.outcome(ctx, path+"/"+id+"/outcome", choice, rand.New(rand.NewPCG(1, uint64(n))))
+	s.outcome(ctx, placement, request.Decision, choice, rand.New(rand.NewPCG(1, uint64(n))))
 }
 
 // outcome reports a decision's outcome: a fifth never, some too late, some twice. If a placement's memory is full, the
 // decision may be expired or forgotten.
-func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand) {
+func (s *soak) outcome(ctx context.Context, placement, decision, choice string, rng *rand.Rand) {
 	times, after := 1, time.Duration(0)
 	switch fate := rng.IntN(20); {
 	case fate < 4:
@@ -274,12 +244,11 @@ func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand)
 		return
 	}
 	for range times {
-		status, text := s.ask("POST", path, choice)
-		if s.expect(status, text, http.StatusNoContent, http.StatusOK, http.StatusConflict, http.StatusNotFound) &&
-			status == http.StatusNoContent {
-			s.reported.Add(1)
-		} else {
+		err := s.client.Outcome(context.WithoutCancel(ctx), placement, decision, choice)
+		if p, ok := errors.AsType[*api.Problem](err); ok && (p.Status == http.StatusConflict || p.Status == http.StatusNotFound) {
 			s.late.Add(1)
+		} else if s.expect(err) {
+			s.reported.Add(1)
 		}
 	}
 }
@@ -325,8 +294,13 @@ func (s *soak) sample(ctx context.Context) (samples [][]float64, err error) {
 	}
 	begin := time.Now()
 	for range wait.Every(ctx, s.every) {
-		status, text := s.ask("GET", "/metrics", "")
-		if !s.expect(status, text, http.StatusOK) {
+		answer, err := http.Get(s.url + "/metrics")
+		if !s.expect(err) {
+			continue
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if !s.expect(err) {
 			continue
 		}
 		v := parse(string(text))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -47,7 +46,7 @@ A file looks like this; the values of training and fresh are the defaults:
     lambda = { low = 0.1, high = 100, log = true }
     utility.hidden = [[3], [15]]
 
-DIR/tune/NAME/ has tune.csv (a row a setting: outcome, parameters, seeds played, regret, paired differences to the winner and to the configured setting, with standard errors), fresh.csv (the same on the fresh seeds, by experiment), tune.svg and tune.png (the regret over the first two parameters that have several values, the best over the others; settings stopped early are marked, and compared with the winner on the seeds that both have played), tune.json (the configuration, the settings that won, the machine), and the runs by experiment, from which an interrupted command continues when it is given again.
+DIR/tune/NAME/ has tune.csv (a row a setting: outcome, parameters, seeds played, regret, paired differences to the winner and to the configured setting, with standard errors), fresh.csv (the same on the fresh seeds, by experiment), tune.svg and tune.png (the regret over the first two parameters that have several values, the best over the others; settings stopped early are marked, and compared with the winner on the seeds that both have played), tune.json (the configuration, the results that tune.svg shows, the machine), and the runs by experiment, from which an interrupted command continues when it is given again.
 
 ` + examples(
 		"vitrine tune ucb-mnl-main                       the constants of ucb-mnl-tuned in the main panels",
@@ -165,16 +164,9 @@ func openExperiment(dir string) func(name string) (*config.File, error) {
 
 // drawTuning draws the tuning with files in dir.
 func drawTuning(dir string, formats ...figure.Format) error {
-	t, err := figure.ReadTuning(filepath.Join(dir, "tune.csv"))
+	t, err := figure.ReadTuning(filepath.Join(dir, "tune.json"))
 	if err != nil {
 		return err
-	}
-	var record struct {
-		Title string `json:"title"`
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "tune.json"))
-	if err == nil && json.Unmarshal(data, &record) == nil {
-		t.Title = record.Title
 	}
 	return figure.Write(filepath.Join(dir, "tune"), t, formats...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiment"
+	"vitrine/figure"
 	"vitrine/internal/replace"
 	"vitrine/tune"
 )
@@ -151,21 +152,31 @@ func (s search) write(training, fresh tune.Table, rungs []tune.Rung) error {
 		}
 		panels = append(panels, panel{e.Name, e.Settings, e.Policies[0].Settings, now.Policies[0].Settings})
 	}
+	drawn := figure.Tuning{Name: s.Name, Title: s.Title, Policy: s.Policy, Parameters: s.Parameters}
+	for _, r := range training.Rows {
+		mean, over := r.Score.Estimate(), r.Score.Difference(winner.Score)
+		result := figure.Setting{Stopped: r.Outcome == tune.Stopped, Values: r.Values, Seeds: r.Score.Seeds(),
+			Regret: mean.Mean, Over: over.Mean}
+		if result.Seeds > 1 {
+			result.SE, result.OverSE = mean.SE, over.SE
+		}
+		if r.Outcome == tune.Configured {
+			drawn.Configured = result
+		} else {
+			drawn.Settings = append(drawn.Settings, result)
+		}
+	}
 	record, err := json.MarshalIndent(struct {
-		Tuning     string         `json:"tuning"`
-		Title      string         `json:"title"`
-		Policy     string         `json:"policy"`
-		Parameters []string       `json:"parameters"`
-		Settings   int            `json:"settings"`
-		Rungs      []tune.Rung    `json:"rungs"`
-		Training   []uint64       `json:"training_seeds"`
-		Fresh      []uint64       `json:"fresh_seeds"`
-		Winner     []string       `json:"winner"`
-		Version    string         `json:"version"`
-		Machine    map[string]any `json:"machine"`
-		Panels     []panel        `json:"panels"`
-	}{s.Name, s.Title, s.Policy, s.Parameters, s.Settings, rungs, s.Training, s.Fresh, winner.Values, s.version,
-		experiment.Machine(), panels}, "", "  ")
+		figure.Tuning
+		Settings int            `json:"settings"`
+		Rungs    []tune.Rung    `json:"rungs"`
+		Training []uint64       `json:"training_seeds"`
+		Fresh    []uint64       `json:"fresh_seeds"`
+		Winner   []string       `json:"winner"`
+		Version  string         `json:"version"`
+		Machine  map[string]any `json:"machine"`
+		Panels   []panel        `json:"panels"`
+	}{drawn, s.Settings, rungs, s.Training, s.Fresh, winner.Values, s.version, experiment.Machine(), panels}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}

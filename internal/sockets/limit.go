@@ -94,9 +94,6 @@ func (l *Limited) State(c net.Conn, now http.ConnState) {
 		l.open[c] = time.Time{}
 	case http.StateIdle:
 		l.open[c] = time.Now()
-		if head, ok := c.(*headConn); ok {
-			head.idle()
-		}
 	case http.StateClosed:
 		delete(l.open, c)
 	}
@@ -111,6 +108,9 @@ func (l *Limited) Close() error {
 	l.changed.Broadcast()
 	return l.Listener.Close()
 }
+
+// MaxHeader limits the head of a request, in bytes.
+const MaxHeader = 16 << 10
 
 // Errors logs the errors of an http.Server, which never quote the content of connections.
 func Errors(to *slog.Logger) *log.Logger { return log.New(connections{to}, "", 0) }

@@ -21,11 +21,14 @@ func (b *bidiagonal) values() (sigma, last []float64) {
 	return sigma, last
 }
 
+// triplet is a singular value with its vectors.
+type triplet struct {
+	sigma float64
+	u, v  []float64
+}
+
 // triplets returns the triplets of A for the n largest singular values of B.
 func (b *bidiagonal) triplets(n int, us, vs [][]float64) []triplet {
-	if n == 0 {
-		return nil
-	}
 	j := len(b.diagonal)
 	left, right := identity(j), identity(j)
 	sigma := b.decompose(right, j, left, j)

@@ -1,10 +1,8 @@
 package geometry
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"vitrine/paper/experiments"
@@ -31,21 +29,14 @@ func (l *Landscape) Write(dir string) error {
 			points = append(points, mapPoint{l.Map.Params(i, j), l.Map.At(i, j)})
 		}
 	}
-	return study.Write(dir, l.Constants, study.File{Name: Mark, Content: study.Encode(l.Slice)},
+	return study.Write(dir, l, study.File{Name: Mark, Content: study.Encode(l.Slice)},
 		study.File{Name: mapFile, Content: study.Encode(points)})
 }
 
-// Read reads the files that Write wrote. Errors name the file and, if known, the line.
+// Read reads run.json. Errors name the file.
 func Read(dir string) (*Landscape, error) {
 	l := &Landscape{}
-	decode := func(f func([]byte, *Landscape) error) func([]byte) error {
-		return func(text []byte) error { return f(text, l) }
-	}
-	err := study.Read(dir, experiments.GeometricCondition,
-		study.File{Name: study.RecordFile, Decode: decode(decodeRecord)},
-		study.File{Name: Mark, Decode: decode(decodeSlice)},
-		study.File{Name: mapFile, Decode: decode(decodeMap)})
-	if err != nil {
+	if err := study.Read(dir, experiments.GeometricCondition, l, l.check); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -57,10 +48,8 @@ const (
 	minExtent     = 1e-9
 )
 
-func decodeRecord(text []byte, l *Landscape) error {
-	if err := json.Unmarshal(text, &l.Constants); err != nil {
-		return err
-	}
+// check returns an error if the landscape cannot be drawn.
+func (l *Landscape) check() error {
 	box := l.Setting.Box
 	for axis, low := range box.Low {
 		if high := box.High[axis]; high-low < minExtent || max(-low, high) > maxCoordinate {
@@ -79,51 +68,24 @@ func decodeRecord(text []byte, l *Landscape) error {
 			return fmt.Errorf("the minimum %v is outside of the box of parameters", w)
 		}
 	}
-	return nil
-}
-
-func decodeSlice(text []byte, l *Landscape) (err error) {
-	if l.Slice, err = study.Decode[Point](text); err != nil {
-		return err
+	if n := l.Map.N; n < 2 || n > len(l.Map.Value) || n*n != len(l.Map.Value) || l.Map.Box != box {
+		return fmt.Errorf("the map's %d points are no square grid in the box", len(l.Map.Value))
 	}
-	highest := 0.0
+	var losses []float64
 	for k, p := range l.Slice {
 		if k > 0 && !(p.Position > l.Slice[k-1].Position) {
-			return fmt.Errorf("line %d: position %v does not follow %v", k+2, p.Position, l.Slice[k-1].Position)
+			return fmt.Errorf("position %v does not follow %v", p.Position, l.Slice[k-1].Position)
 		}
-		highest = max(highest, p.Loss)
+		if err := study.Drawable(p.Position, p.Bound, p.StrongConvexity, p.Growth); err != nil {
+			return err
+		}
+		losses = append(losses, p.Loss)
 	}
 	if n := len(l.Slice); n < 2 || l.Slice[n-1].Position-l.Slice[0].Position < minExtent {
 		return errors.New("the slice has no length")
 	}
-	return checkLoss(highest)
-}
-
-func decodeMap(text []byte, l *Landscape) error {
-	points, err := study.Decode[mapPoint](text)
-	if err != nil {
-		return err
-	}
-	n := int(math.Round(math.Sqrt(float64(len(points)))))
-	if n < 2 || n*n != len(points) {
-		return fmt.Errorf("%d points are no square grid", len(points))
-	}
-	l.Map = Grid{Box: l.Setting.Box, N: n}
-	highest := 0.0
-	for k, p := range points {
-		want := l.Map.Params(k/n, k%n)
-		if distance(want, p.W) > 1e-6*(1+math.Hypot(want[0], want[1])) {
-			return fmt.Errorf("line %d: point (%v, %v), want (%.9g, %.9g)", k+2, p.W[0], p.W[1], want[0], want[1])
-		}
-		l.Map.Value = append(l.Map.Value, p.Loss)
-		highest = max(highest, p.Loss)
-	}
-	return checkLoss(highest)
-}
-
-func checkLoss(highest float64) error {
-	if highest < minExtent {
+	if min(slices.Max(losses), slices.Max(l.Map.Value)) < minExtent {
 		return errors.New("the loss is nowhere above 0")
 	}
-	return nil
+	return study.Drawable(append(losses, l.Map.Value...)...)
 }

@@ -1,19 +1,17 @@
 package geometry
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/paper/study"
 )
 
-// small returns a landscape with few points, and numbers with nine digits.
+// small returns a landscape with few points.
 func small() *Landscape {
 	box := Box{Params{-2, -1}, Params{2, 1}}
 	return &Landscape{
@@ -46,61 +44,40 @@ func written(t *testing.T) string {
 
 func TestReadIsWhatWriteWrote(t *testing.T) {
 	dir := written(t)
-	expect.Equal(t, fatal.Or(Read(dir))(t), small(), cmpopts.EquateApprox(1e-8, 0))
+	expect.Equal(t, fatal.Or(Read(dir))(t), small())
 }
 
 func TestReadErrors(t *testing.T) {
-	const (
-		slice = "position,w1,w2,loss,bound,strong_convexity,growth\n"
-		plane = "w1,w2,loss\n"
-	)
-	for _, c := range []struct{ name, file, text, want string }{
-		{"no JSON", "run.json", "{", "unexpected end of JSON input"},
-		{"no box", "run.json", "{}", "a box of parameters from [0 0] to [0 0] cannot be drawn"},
-		{"a huge box", "run.json", `{"setting":{"box":{"low":[0,0],"high":[1,1e300]}}}`,
-			"a box of parameters from [0 0] to [1 1e+300] cannot be drawn"},
-		{"no minima", "run.json", `{"setting":{"box":{"high":[1,1]}}}`, "0 global minima, want 2"},
-		{
-			"a minimum elsewhere", "run.json",
-			`{"setting":{"box":{"high":[1,1]}},"global":[[0,0],[1,1]],"spurious":[{"w":[0,2]}]}`,
-			"the minimum [0 2] is outside of the box of parameters",
-		},
-		{"an empty slice", "loss.csv", "", "truncated: the last line is not complete"},
-		{"a slice cut short", "loss.csv", slice + "0,0,0,0,0,0,0\n1,1", "truncated: the last line is not complete"},
-		{"only a header", "loss.csv", slice, "the slice has no length"},
-		{"another header", "loss.csv", "a,b,c,d,e,f,g\n",
-			`the header is "a,b,c,d,e,f,g", want "` + strings.TrimSpace(slice) + `"`},
-		{"a short row", "loss.csv", slice + "0,0,0\n", "record on line 2: wrong number of fields"},
-		{"no number", "loss.csv", slice + "0,0,0,much,0,0,0\n", `line 2: loss "much" is not a finite number`},
-		{"NaN", "loss.csv", slice + "0,0,0,0,NaN,0,0\n", `line 2: bound "NaN" is not a finite number`},
-		{"infinity", "loss.csv", slice + "0,0,0,0,0,0,0\n1,0,0,0,0,0,Inf\n",
-			`line 3: growth "Inf" is not a finite number`},
-		{"a number beyond all measure", "loss.csv", slice + "1e300,0,0,0,0,0,0\n",
-			`line 2: position "1e300" is not a finite number`},
-		{"a step back", "loss.csv", slice + "1,0,0,1,0,0,0\n1,0,0,1,0,0,0\n", "line 3: position 1 does not follow 1"},
-		{"no loss", "loss.csv", slice + "0,0,0,0,0,0,0\n1,0,0,0,0,0,0\n", "the loss is nowhere above 0"},
-		{"no square", "map.csv", plane + "-2,-1,0\n-2,1,1\n", "2 points are no square grid"},
-		{"one point", "map.csv", plane + "-2,-1,0\n", "1 points are no square grid"},
-		{"a point elsewhere", "map.csv", plane + "-2,-1,0\n-2,1,1\n2,-1,2\n2,0.5,3\n",
-			"line 5: point (2, 0.5), want (2, 1)"},
-		{"a flat map", "map.csv", plane + "-2,-1,0\n-2,1,0\n2,-1,0\n2,1,0\n", "the loss is nowhere above 0"},
+	whole := fatal.Or(json.Marshal(small()))(t)
+	for want, damage := range map[string]func(*Landscape){
+		"a box of parameters from [0 0] to [0 0] cannot be drawn":    func(l *Landscape) { l.Setting.Box = Box{} },
+		"a box of parameters from [-2 -1] to [2 1e+300] cannot be":   func(l *Landscape) { l.Setting.Box.High[1] = 1e300 },
+		"0 global minima, want 2":                                    func(l *Landscape) { l.Global = nil },
+		"the minimum [0 2] is outside of the box of parameters":      func(l *Landscape) { l.Spurious[0].W = Params{0, 2} },
+		"the slice has no length":                                    func(l *Landscape) { l.Slice = l.Slice[:1] },
+		"1e+300 is too large to be drawn":                            func(l *Landscape) { l.Slice[2].Position = 1e300 },
+		"-1e+300 is too large to be drawn":                           func(l *Landscape) { l.Slice[0].Bound = -1e300 },
+		"1e+299 is too large to be drawn":                            func(l *Landscape) { l.Slice[0].Loss = 1e299 },
+		"1e+298 is too large to be drawn":                            func(l *Landscape) { l.Map.Value[2] = 1e298 },
+		"position -2 does not follow -2":                             func(l *Landscape) { l.Slice[1].Position = -2 },
+		"the loss is nowhere above 0":                                func(l *Landscape) { l.Slice[0].Loss, l.Slice[2].Loss = 0, 0 },
+		"the loss is nowhere above 0; run vitrine reproduce":         func(l *Landscape) { clear(l.Map.Value) },
+		"the map's 3 points are no square grid in the box":           func(l *Landscape) { l.Map.Value = l.Map.Value[1:] },
+		"the map's 1 points are no square grid in the box":           func(l *Landscape) { l.Map.N, l.Map.Value = 1, l.Map.Value[:1] },
+		"the map's 4 points are no square grid in the box; run vitr": func(l *Landscape) { l.Map.Box = Box{} },
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := written(t)
-			path := filepath.Join(dir, c.file)
-			fatal.If(t, os.WriteFile(path, []byte(c.text), 0o644))
-			want := path + ": " + c.want + "; run vitrine reproduce geometric-condition again"
-			expect.Message(Read(dir))(t, want)
-		})
+		l, dir := new(Landscape), t.TempDir()
+		fatal.If(t, json.Unmarshal(whole, l))
+		damage(l)
+		fatal.If(t, study.Write(dir, l))
+		expect.Part(Read(dir))(t, filepath.Join(dir, study.RecordFile)+": "+want)
 	}
-}
-
-func TestReadNamesAMissingFile(t *testing.T) {
-	for _, name := range []string{"run.json", "loss.csv", "map.csv"} {
-		dir := written(t)
-		fatal.If(t, os.Remove(filepath.Join(dir, name)))
-		expect.Part(Read(dir))(t, name)
-	}
+	dir := written(t)
+	path := filepath.Join(dir, study.RecordFile)
+	fatal.If(t, os.WriteFile(path, []byte("{"), 0o644))
+	expect.Message(Read(dir))(t, path+": unexpected end of JSON input; run vitrine reproduce geometric-condition again")
+	fatal.If(t, os.Remove(path))
+	expect.Part(Read(dir))(t, study.RecordFile)
 }
 
 func TestWriteNamesThePathThatItCannotWrite(t *testing.T) {
@@ -109,20 +86,14 @@ func TestWriteNamesThePathThatItCannotWrite(t *testing.T) {
 	expect.Part(small().Write(path))(t, path)
 }
 
-// For any bytes, decoding returns an error or a landscape that can be drawn.
-func FuzzDecode(f *testing.F) {
-	dir := f.TempDir()
-	fatal.If(f, small().Write(dir))
-	var texts [3]string
-	for k, name := range []string{study.RecordFile, Mark, mapFile} {
-		text := fatal.Or(os.ReadFile(filepath.Join(dir, name)))(f)
-		texts[k] = string(text)
-	}
-	f.Add(texts[0], texts[1], texts[2])
-	f.Add(texts[0][:20], texts[1][:60], texts[2][:30])
-	f.Fuzz(func(t *testing.T, record, slice, plane string) {
+// For any bytes, reading returns an error or a landscape that can be drawn.
+func FuzzRead(f *testing.F) {
+	text := fatal.Or(json.Marshal(small()))(f)
+	f.Add(text)
+	f.Add(text[:60])
+	f.Fuzz(func(t *testing.T, text []byte) {
 		l := &Landscape{}
-		if decodeRecord([]byte(record), l) != nil {
+		if json.Unmarshal(text, l) != nil || l.check() != nil {
 			return
 		}
 		for axis, low := range l.Setting.Box.Low {
@@ -131,10 +102,10 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		expect.Equal(fatal.T(t), len(l.Global), 2, "global minima", l.Global)
-		if decodeSlice([]byte(slice), l) == nil && !(l.Slice[len(l.Slice)-1].Position > l.Slice[0].Position) {
+		if !(l.Slice[len(l.Slice)-1].Position > l.Slice[0].Position) {
 			t.Errorf("slice %v", l.Slice)
 		}
-		if decodeMap([]byte(plane), l) == nil && (l.Map.N < 2 || len(l.Map.Value) != l.Map.N*l.Map.N) {
+		if l.Map.N < 2 || len(l.Map.Value) != l.Map.N*l.Map.N {
 			t.Errorf("map %v", l.Map)
 		}
 	})

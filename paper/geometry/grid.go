@@ -14,9 +14,9 @@ func (b Box) contains(w Params) bool {
 
 // Grid holds a function's values on n×n evenly spaced points of a box, including the corners.
 type Grid struct {
-	Box   Box
-	N     int
-	Value []float64 // N·N, starting with the points with the smallest w_1
+	Box   Box       `json:"box"`
+	N     int       `json:"n"`
+	Value []float64 `json:"value"` // N·N, starting with the points with the smallest w_1
 }
 
 // sample evaluates f on a grid. If ctx ends, it stops early with the cause.

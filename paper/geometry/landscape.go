@@ -61,8 +61,8 @@ type Point struct {
 // Landscape is the loss and its lower bound as drawn.
 type Landscape struct {
 	Constants
-	Slice []Point
-	Map   Grid
+	Slice []Point `json:"slice"`
+	Map   Grid    `json:"map"`
 }
 
 // Numbers of points: on the grid for finding constants and minima, on the part of it that is kept, and on the slice.

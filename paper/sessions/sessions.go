@@ -3,7 +3,6 @@ package sessions
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -164,8 +163,8 @@ type Point struct {
 
 // Report holds the results of every world: one point for each exact plan, and the points of the policies.
 type Report struct {
-	Study  Study
-	Points []Point
+	Study  Study   `json:"study"`
+	Points []Point `json:"points"`
 }
 
 // world is a world of a seed.
@@ -316,41 +315,33 @@ const Mark = "sessions.csv"
 
 // Write makes dir and writes the points and the record, the study.
 func (r *Report) Write(dir string) error {
-	return study.Write(dir, struct {
-		Study Study `json:"study"`
-	}{r.Study}, study.File{Name: Mark, Content: study.Encode(r.Points)})
+	return study.Write(dir, r, study.File{Name: Mark, Content: study.Encode(r.Points)})
 }
 
-// Read reads what Write wrote. Errors name the file.
+// Read reads run.json. Errors name the file.
 func Read(dir string) (*Report, error) {
 	r := &Report{}
-	err := study.Read(dir, experiments.Sessions, study.File{Name: study.RecordFile,
-		Decode: func(text []byte) error { return json.Unmarshal(text, r) }})
-	if err == nil {
-		err = study.Read(dir, r.Study.Name, study.File{Name: Mark, Decode: r.decode})
-	}
+	err := study.Read(dir, experiments.Sessions, r, func() error {
+		if len(r.Study.worlds()) == 0 {
+			return errors.New("the study has no worlds")
+		}
+		for _, w := range r.Study.worlds() {
+			for _, label := range r.Labels() {
+				_, mean, _ := r.Curve(w, label)
+				if len(mean) == 0 {
+					return fmt.Errorf("%s has no points in the world %q", label, w)
+				}
+				if err := study.Drawable(mean...); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
-}
-
-// decode reads the points, of every policy in every world.
-func (r *Report) decode(text []byte) (err error) {
-	if r.Points, err = study.Decode[Point](text); err != nil {
-		return err
-	}
-	if len(r.Study.worlds()) == 0 {
-		return errors.New("the study has no worlds")
-	}
-	for _, w := range r.Study.worlds() {
-		for _, label := range r.Labels() {
-			if sessions, _, _ := r.Curve(w, label); len(sessions) == 0 {
-				return fmt.Errorf("%s has no points in the world %q", label, w)
-			}
-		}
-	}
-	return nil
 }
 
 // Labels returns the exact plans and the policies, the optimum first.

@@ -11,7 +11,6 @@ type Potential struct {
 	Sum      float64
 	Gradient float64 // largest ‖∇f_ŵs(x_si)‖: C_g over the offered items
 	Rounds   int
-	Terms    int // Σ_s |S_s|
 }
 
 // Add adds a round: norms are ‖∇f‖_{V⁻¹} and gradients ‖∇f‖ for the items in S_s.
@@ -23,21 +22,10 @@ func (p *Potential) Add(norms, gradients []float64) {
 	}
 	p.Sum += min(1, largest)
 	p.Rounds++
-	p.Terms += len(norms)
 }
 
 // Bound returns the lemma's right side, with C_g the largest gradient so far and t the number of rounds in Phase II.
 func (p *Potential) Bound(params int, lambda float64) float64 {
-	return p.bound(params, lambda, p.Rounds)
-}
-
-// BoundOfTerms returns the bound with the number of terms in V, at most K per round, instead of t. The lemma's proof
-// omits this factor.
-func (p *Potential) BoundOfTerms(params int, lambda float64) float64 {
-	return p.bound(params, lambda, p.Terms)
-}
-
-func (p *Potential) bound(params int, lambda float64, t int) float64 {
 	d := float64(params)
-	return 2 * d * math.Log(1+float64(t)*p.Gradient*p.Gradient/(d*lambda))
+	return 2 * d * math.Log(1+float64(p.Rounds)*p.Gradient*p.Gradient/(d*lambda))
 }

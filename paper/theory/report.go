@@ -1,10 +1,7 @@
 package theory
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"math"
 
 	"vitrine/paper/experiments"
 	"vitrine/paper/study"
@@ -23,25 +20,22 @@ type Report struct {
 
 // Coverage summarises the witnesses for one β_T; see [Witness].
 type Coverage struct {
-	Beta            float64 `json:"beta"`
-	Covered         float64 `json:"covered"`
-	Always          float64 `json:"always"` // share of seeds
-	Needed          float64 `json:"needed"` // median over the seeds, as are the next two
-	Pilot           float64 `json:"pilot"`
-	Final           float64 `json:"final"`
-	Optimistic      float64 `json:"optimistic"`
-	OptimisticSlack float64 `json:"optimistic_slack"`
-	Best            float64 `json:"optimistic_best"`
-	BestSlack       float64 `json:"optimistic_best_slack"`
-	Revenue         float64 `json:"revenue"`
-	Potential       float64 `json:"potential"`
-	Bound           float64 `json:"potential_bound"`
-	BoundOfTerms    float64 `json:"potential_terms"`
-	Trace           float64 `json:"trace"`
-	Gradient        float64 `json:"gradient"`
-	Kappa           float64 `json:"kappa"` // median
-	Regret          float64 `json:"regret"`
-	SE              float64 `json:"se"`
+	Beta       float64 `json:"beta"`
+	Covered    float64 `json:"covered"`
+	Always     float64 `json:"always"` // share of seeds
+	Needed     float64 `json:"needed"` // median over the seeds, as are the next two
+	Pilot      float64 `json:"pilot"`
+	Final      float64 `json:"final"`
+	Optimistic float64 `json:"optimistic"`
+	Best       float64 `json:"optimistic_best"`
+	Revenue    float64 `json:"revenue"`
+	Potential  float64 `json:"potential"`
+	Bound      float64 `json:"potential_bound"`
+	Trace      float64 `json:"trace"`
+	Gradient   float64 `json:"gradient"`
+	Kappa      float64 `json:"kappa"` // median
+	Regret     float64 `json:"regret"`
+	SE         float64 `json:"se"`
 }
 
 // Path is a round of the witnesses for one β_T: the median and the 10 % and 90 % points of ‖ŵ_t − w̃*‖²_{V_t}, β_t, and
@@ -65,7 +59,6 @@ type World struct {
 	KappaData float64 `json:"kappa_data"` // the learner's, over the sets that it offered
 	KappaUnit float64 `json:"kappa_unit"` // over all networks with ‖w‖ ≤ 1 and all items
 	KappaNorm float64 `json:"kappa_norm"` // over all networks with ‖w‖ ≤ ‖w*‖ and all items
-	MinMu     float64 `json:"min_mu"`     // smallest over W*
 }
 
 // The parts of a growth. Regret is over all rounds, or over the rounds after t_0: the theorem's t_0 grows as d_w √T,
@@ -137,20 +130,12 @@ func (r *Report) Write(dir string) error {
 // Read reads the files that Write wrote. Errors name the file.
 func Read(dir string) (*Report, error) {
 	r := &Report{}
-	err := study.Read(dir, experiments.Theory, study.File{Name: study.RecordFile, Decode: func(text []byte) error {
-		if err := json.Unmarshal(text, r); err != nil {
-			return err
-		}
+	err := study.Read(dir, experiments.Theory, r, func() error {
 		if len(r.Coverage) == 0 || len(r.Path) == 0 || len(r.Growth) == 0 {
 			return errors.New("a table is missing")
 		}
-		for _, v := range r.drawn() {
-			if !(math.Abs(v) <= study.MaxValue) {
-				return fmt.Errorf("%g is too large to be drawn", v)
-			}
-		}
-		return nil
-	}})
+		return study.Drawable(r.drawn()...)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -137,16 +137,8 @@ func (s Setting) witnessed(label string, change func(*bandit.ONLOptions)) experi
 			if err != nil {
 				return nil, err
 			}
-			w := world.(*env.World)
-			star := w.Truth.Params()
-			c := Measure(m, star, w.Contexts, s.Size, s.sample(500), stream.New(0, 0, stream.Theory))
-			return NewWitness(l, s.problem(), m, symmetries, Truth{world, star, c.Ch})
+			return NewWitness(l, s.problem(), m, symmetries, world, world.(*env.World).Truth.Params())
 		}}
-}
-
-// sample returns a sample of n items, with fewer items for slow estimates.
-func (s Setting) sample(n int) Sample {
-	return Sample{Items: n, Hessians: min(n, 500), Sets: n, Expected: geometry.ExpectedSize(s.Items, s.Size)}
 }
 
 // The policies in the growth. Scaled follows the theorem's powers of T and d_w in t_0, λ and β_T. Committed explores
@@ -335,9 +327,8 @@ func (s Study) cover(r *Report, results []experiment.Result) {
 		r.Coverage = append(r.Coverage, Coverage{
 			Beta: beta, Covered: mean("covered"), Always: mean("always"), Needed: median("needed"),
 			Pilot: median("pilot"), Final: median("final"),
-			Optimistic: mean("optimistic"), OptimisticSlack: mean("optimistic_slack"),
-			Best: mean("optimistic_best"), BestSlack: mean("optimistic_best_slack"), Revenue: mean("revenue"),
-			Potential: mean("potential"), Bound: mean("potential_bound"), BoundOfTerms: mean("potential_terms"),
+			Optimistic: mean("optimistic"), Best: mean("optimistic_best"), Revenue: mean("revenue"),
+			Potential: mean("potential"), Bound: mean("potential_bound"),
 			Trace: mean("trace"), Gradient: mean("gradient"), Kappa: median("kappa"),
 			Regret: stat.Mean(regret, nil), SE: standardError(regret),
 		})
@@ -359,7 +350,9 @@ func (s Study) cover(r *Report, results []experiment.Result) {
 // measure estimates the constants for each seed's world. κ of the data comes from the configured β_T, or else from the
 // first.
 func (s Study) measure(ctx context.Context, r *Report, results []experiment.Result) error {
-	m, symmetries := s.Setting.model()
+	m, _ := s.Setting.model()
+	n := Sample{Items: 20_000, Hessians: 500, Sets: 20_000,
+		Expected: geometry.ExpectedSize(s.Setting.Items, s.Setting.Size)}
 	k := max(slices.Index(s.Betas, configuredBeta), 0)
 	for i, seed := range s.Seeds {
 		if ctx.Err() != nil {
@@ -367,35 +360,16 @@ func (s Study) measure(ctx context.Context, r *Report, results []experiment.Resu
 		}
 		star := s.Setting.truth(stream.New(seed, 0, stream.World)).Params()
 		rng := stream.New(seed, 0, stream.Theory)
-		c := Measure(m, star, env.Gaussian{}, s.Setting.Size, s.Setting.sample(20_000), rng)
+		c := Measure(m, star, env.Gaussian{}, s.Setting.Size, n, rng)
 		norm := mat.Norm(mat.NewVecDense(len(star), star), 2)
 		r.Constants = append(r.Constants, World{
 			Seed: seed, Norm: norm, Constants: c,
 			KappaData: results[k*len(s.Seeds)+i].Diagnostics["kappa"],
 			KappaUnit: KappaOfNetworks(1, s.Setting.Hidden, s.Setting.Size),
 			KappaNorm: KappaOfNetworks(norm, s.Setting.Hidden, s.Setting.Size),
-			MinMu:     s.minMu(m, symmetries, star, rng),
 		})
 	}
 	return nil
-}
-
-// minMu returns the smallest λ_min(∇²ℓ_sq(w̃)) over W*, which depends on the signs but not on the permutations.
-func (s Study) minMu(m utility.Model, symmetries Symmetries, star []float64, rng *rand.Rand) float64 {
-	n := s.Setting.sample(20_000)
-	x := mat.NewDense(n.Items, s.Setting.Features, nil)
-	env.Gaussian{}.Draw(x, rng)
-	g := mat.NewDense(n.Items, len(star), nil)
-	order := make([]int, s.Setting.Hidden)
-	for k := range order {
-		order[k] = k
-	}
-	minimum := math.Inf(1)
-	for flips := range uint(1) << s.Setting.Hidden {
-		m.Gradients(g, symmetries.Image(star, order, flips), x)
-		minimum = min(minimum, convexity(g, n.Expected))
-	}
-	return minimum
 }
 
 // grow fits the growth of each part along an axis.

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/combin"
 
 	"vitrine/utility"
 )
@@ -27,8 +30,8 @@ type Symmetries struct {
 	Activation       utility.Activation // Sigmoid or Tanh
 }
 
-// maxHidden bounds the enumeration of signs.
-const maxHidden = 16
+// maxHidden bounds the enumeration of signs and permutations.
+const maxHidden = 5
 
 func (s Symmetries) check() error {
 	if s.Features < 1 || s.Hidden < 1 || s.Hidden > maxHidden {
@@ -82,8 +85,8 @@ func (s Symmetries) output(w []float64, flips uint) float64 {
 	return c
 }
 
-// Nearest returns w̃ = argmin ‖w − w̃‖ over the images w̃ of star, and the distance. For each choice of signs the best
-// permutation is an assignment of units to units, so it takes 2^m m³ steps. It returns an error for other shapes.
+// Nearest returns w̃ = argmin ‖w − w̃‖ over the images w̃ of star, and the distance. It returns an error for other
+// shapes.
 func (s Symmetries) Nearest(w, star []float64) (nearest []float64, distance float64, err error) {
 	if err := s.check(); err != nil {
 		return nil, 0, err
@@ -133,52 +136,22 @@ func square(n int) [][]float64 {
 	return m
 }
 
-// assign returns the permutation with the smallest Σ_k cost[k][order[k]], and that sum, by the Hungarian method with
-// potentials (Kuhn 1955; Jonker and Volgenant 1987), in O(n³). Row and column 0 mean unassigned.
+// assign returns the permutation with the smallest Σ_k cost[k][order[k]], and that sum.
 func assign(cost [][]float64) (order []int, sum float64) {
-	n := len(cost)
-	u, v := make([]float64, n+1), make([]float64, n+1)
-	row, way := make([]int, n+1), make([]int, n+1)
-	for i := 1; i <= n; i++ {
-		row[0] = i
-		j0 := 0
-		slack, done := make([]float64, n+1), make([]bool, n+1)
-		for j := range slack {
-			slack[j] = math.Inf(1)
+	sum = math.Inf(1)
+	rows := make([]int, len(cost))
+	for all := combin.NewPermutationGenerator(len(cost), len(cost)); all.Next(); {
+		total := 0.0
+		for j, k := range all.Permutation(rows) {
+			total += cost[k][j]
 		}
-		for row[j0] != 0 {
-			done[j0] = true
-			delta, next := math.Inf(1), 0
-			for j := 1; j <= n; j++ {
-				if done[j] {
-					continue
-				}
-				if c := cost[row[j0]-1][j-1] - u[row[j0]] - v[j]; c < slack[j] {
-					slack[j], way[j] = c, j0
-				}
-				if slack[j] < delta {
-					delta, next = slack[j], j
-				}
-			}
-			for j := range done {
-				if done[j] {
-					u[row[j]] += delta
-					v[j] -= delta
-				} else {
-					slack[j] -= delta
-				}
-			}
-			j0 = next
-		}
-		for j0 != 0 {
-			row[j0] = row[way[j0]]
-			j0 = way[j0]
+		if total < sum {
+			order, sum = slices.Clone(rows), total
 		}
 	}
-	order = make([]int, n)
-	for j := 1; j <= n; j++ {
-		order[row[j]-1] = j - 1
-		sum += cost[row[j]-1][j-1]
+	inverse := make([]int, len(order))
+	for j, k := range order {
+		inverse[k] = j
 	}
-	return order, sum
+	return inverse, sum
 }

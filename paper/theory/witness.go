@@ -27,9 +27,8 @@ import (
 //	needed            the largest ‖ŵ_t − w̃*‖²_{V_t}: the β that covers all of them
 //	optimistic        share of z_ti ≥ f_w*(x_ti) over all rounds and items
 //	optimistic_best   the same over the items of S*_t
-//	optimistic_slack, optimistic_best_slack   with β_t C_h/λ in z
 //	revenue           share of the rounds with R̃_t(S_t) ≥ R_t(S*_t)
-//	potential, potential_bound, potential_terms   see [Potential]
+//	potential, potential_bound   see [Potential]
 //	gradient          the largest ‖∇f‖ among the items offered
 //	trace             Σ_s Σ_{i∈S_s} ‖∇f_ŵs(x_si)‖²_{V_T⁻¹} = d_w − λ tr V_T⁻¹ ≤ d_w
 //	kappa             the learner's own, of its data
@@ -42,7 +41,6 @@ type Witness struct {
 	world      env.Environment
 	symmetries Symmetries
 	star       []float64 // w*
-	curvature  float64   // C_h for the slack
 
 	t         int       // rounds observed
 	nearest   []float64 // w̃*, in Phase II
@@ -57,21 +55,14 @@ type Witness struct {
 
 // NewWitness observes a learner of the problem and the model in a world with the truth f_star. It returns an error if
 // the symmetries are not known.
-func NewWitness(l *bandit.ONL, p bandit.Problem, m utility.Model, s Symmetries, truth Truth) (*Witness, error) {
-	if _, _, err := s.Nearest(truth.Params, truth.Params); err != nil {
+func NewWitness(l *bandit.ONL, p bandit.Problem, m utility.Model, s Symmetries, world env.Environment,
+	star []float64) (*Witness, error) {
+	if _, _, err := s.Nearest(star, star); err != nil {
 		return nil, err
 	}
 	return &Witness{
-		learner: l, problem: p, model: m, world: truth.World, symmetries: s, star: truth.Params,
-		curvature: truth.Curvature, seen: map[string]float64{},
+		learner: l, problem: p, model: m, world: world, symmetries: s, star: star, seen: map[string]float64{},
 	}, nil
-}
-
-// Truth is what a learner does not know.
-type Truth struct {
-	World     env.Environment
-	Params    []float64 // w*
-	Curvature float64   // C_h for the slack
 }
 
 // Policy implements vitrine.Learner.
@@ -108,7 +99,7 @@ func (w *Witness) look(e bandit.Ellipsoid, r vitrine.Round) error {
 	return nil
 }
 
-// linearize computes f_w*, z without slack, and the norms for all items.
+// linearize computes f_w*, z and the norms for all items.
 func (w *Witness) linearize(e bandit.Ellipsoid, x *vitrine.Context) {
 	n := x.NumItems()
 	if len(w.z) != n {
@@ -154,21 +145,18 @@ func (w *Witness) compare(e bandit.Ellipsoid, r vitrine.Round) {
 	if vitrine.ExpectedRevenue(r.Offer.Assortment, w.z, r.Context.Revenue) >= optimum {
 		w.seen["revenue"]++
 	}
-	slack := e.Beta * w.curvature / e.Lambda
-	w.seen["optimistic"] += w.share(w.all, 0)
-	w.seen["optimistic_slack"] += w.share(w.all, slack)
-	w.seen["optimistic_best"] += w.share(w.best, 0)
-	w.seen["optimistic_best_slack"] += w.share(w.best, slack)
+	w.seen["optimistic"] += w.share(w.all)
+	w.seen["optimistic_best"] += w.share(w.best)
 }
 
-// share returns how many of the items satisfy z + slack ≥ f_w*.
-func (w *Witness) share(items vitrine.Assortment, slack float64) float64 {
+// share returns how many of the items satisfy z ≥ f_w*.
+func (w *Witness) share(items vitrine.Assortment) float64 {
 	if len(items) == 0 {
 		return 1
 	}
 	above := 0
 	for _, i := range items {
-		if w.z[i]+slack >= w.truth[i] {
+		if w.z[i] >= w.truth[i] {
 			above++
 		}
 	}
@@ -201,13 +189,11 @@ func (w *Witness) Diagnostics() map[string]float64 {
 		return nil
 	}
 	d := maps.Clone(w.seen)
-	for _, name := range []string{"covered", "optimistic", "optimistic_slack", "optimistic_best",
-		"optimistic_best_slack", "revenue"} {
+	for _, name := range []string{"covered", "optimistic", "optimistic_best", "revenue"} {
 		d[name] /= w.phase2
 	}
 	d["potential"], d["gradient"] = w.potential.Sum, w.potential.Gradient
 	d["potential_bound"] = w.potential.Bound(len(e.Center), e.Lambda)
-	d["potential_terms"] = w.potential.BoundOfTerms(len(e.Center), e.Lambda)
 	d["trace"] = float64(len(e.Center)) - e.Lambda*trace(e.Gram.Inverse(), len(e.Center))
 	maps.Copy(d, w.learner.Diagnostics())
 	return d

@@ -1,8 +1,7 @@
 package tractability
 
 import (
-	"encoding/json"
-	"fmt"
+	"errors"
 	"reflect"
 	"slices"
 
@@ -25,7 +24,7 @@ type Record struct {
 // Survey is a finished or unfinished measurement.
 type Survey struct {
 	Record
-	Points []Point
+	Points []Point `json:"points"`
 }
 
 // Open makes dir if necessary and returns its points for the measurement r. There are none if dir is empty or holds
@@ -46,27 +45,25 @@ func (s *Survey) Has(policy string, c Cell) bool {
 
 // Write writes the points and the record.
 func (s *Survey) Write(dir string) error {
-	return study.Write(dir, s.Record, study.File{Name: Mark, Content: study.Encode(s.Points)})
+	return study.Write(dir, s, study.File{Name: Mark, Content: study.Encode(s.Points)})
 }
 
-// Read reads the files that Write wrote. Errors name the file and, if known, the line.
+// Read reads run.json. Errors name the file.
 func Read(dir string) (*Survey, error) {
 	s := &Survey{}
-	err := study.Read(dir, experiments.Tractability,
-		study.File{Name: study.RecordFile, Decode: func(text []byte) error { return json.Unmarshal(text, &s.Record) }},
-		study.File{Name: Mark, Decode: s.decode})
+	err := study.Read(dir, experiments.Tractability, s, func() error {
+		for _, p := range s.Points {
+			if p.Policy == "" || p.Items <= 0 || p.Size <= 0 || p.Offer < 0 || p.Round < 0 {
+				return errors.New("a point without a policy, items, a size or seconds from 0")
+			}
+			if err := study.Drawable(p.Offer, p.Round); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
-}
-
-func (s *Survey) decode(text []byte) (err error) {
-	s.Points, err = study.Decode[Point](text)
-	for k, p := range s.Points {
-		if p.Policy == "" || p.Items == 0 || p.Size == 0 || p.Offer < 0 || p.Round < 0 {
-			return fmt.Errorf("line %d: a policy, items, a size and seconds from 0 must be there", k+2)
-		}
-	}
-	return err
 }

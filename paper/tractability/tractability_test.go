@@ -15,6 +15,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
+	"vitrine/paper/study"
 	"vitrine/paper/tractability"
 )
 
@@ -146,39 +147,30 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 	s.Points = []tractability.Point{{Policy: "a", Cell: tractability.Cell{Items: 3, Size: 2}, Offer: 1e-6, Offers: 9,
 		Round: 1e-3}}
 	fatal.If(t, s.Write(dir))
-	whole := fatal.Or(os.ReadFile(filepath.Join(dir, tractability.Mark)))(t)
-	for want, text := range map[string]string{
-		`the header is "policy,seconds", want`: "policy,seconds\n",
-		"wrong number of fields": strings.TrimSuffix(
-			string(whole), ",\n") + "\n",
-		`line 2: items "three" is not a whole number`: strings.Replace(
-			string(whole), "a,3", "a,three", 1),
-		"line 2: a policy, items, a size and seconds": strings.Replace(
-			string(whole), "1e-06", "-1", 1),
-		`line 2: round_seconds "Inf" is not a finite`: strings.Replace(
-			string(whole), "0.001", "Inf", 1),
-		"line 2: a policy, items, a size": strings.Replace(
-			string(whole), "a,3", ",3", 1),
-		`truncated: the last line is not complete; run vitrine reproduce tractability again`: "",
+	file := filepath.Join(dir, study.RecordFile)
+	whole := string(fatal.Or(os.ReadFile(file))(t))
+	for _, c := range []struct{ old, new, want string }{
+		{"0.000001", "-1", "a point without a policy"},
+		{`"items": 3`, `"items": 0`, "a point without a policy"},
+		{`"items": 3`, `"items": "three"`, "json"},
+		{"0.001", "1e300", "1e+300 is too large to be drawn"},
+		{whole, "", "unexpected end of JSON input; run vitrine reproduce tractability again"},
 	} {
-		fatal.If(t, os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644))
-		if _, err := tractability.Read(dir); err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), tractability.Mark) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+		fatal.If(t, os.WriteFile(file, []byte(strings.Replace(whole, c.old, c.new, 1)), 0o644))
+		expect.Part(tractability.Read(dir))(t, file)
+		expect.Part(tractability.Read(dir))(t, c.want)
 	}
-	fatal.If(t, os.Remove(filepath.Join(dir, tractability.Mark)))
+	fatal.If(t, os.Remove(file))
 	expect.Fails(tractability.Read(dir))(t, os.ErrNotExist)
 }
 
 // A survey that can be read can be written and read again.
 func FuzzRead(f *testing.F) {
-	f.Add("policy,items,size,offer_seconds,offers,round_seconds,refused\na,3,2,1e-06,9,0.001,\nb,9,2,0,0,0,41\n")
-	f.Add("policy,items,size,offer_seconds,offers,round_seconds,refused\n\"a\nb\",3,2,1e300,9,0.001,\"1,2\"\n")
+	f.Add(`{"points": [{"policy": "a", "items": 3, "size": 2, "offer_seconds": 1e-6, "offers": 9, "round_seconds": 0.001}]}`)
+	f.Add(`{"points": [{"policy": "a\nb", "items": 3, "size": 2, "offer_seconds": 1e300, "refused": "1,2"}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		dir := t.TempDir()
-		fatal.Or(tractability.Open(dir, tractability.Record{Setting: setting}))(t)
-		fatal.If(t, os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644))
+		fatal.If(t, os.WriteFile(filepath.Join(dir, study.RecordFile), []byte(text), 0o644))
 		s, err := tractability.Read(dir)
 		if err != nil {
 			return

@@ -86,10 +86,8 @@ func (c *compiler) condition(node ast.Node) (condition, error) {
 		return func(f *fields) bool { return !of(f) }, nil
 	case *ast.BinaryNode:
 		switch n.Operator {
-		case "and", "&&":
-			return c.chain(n, "and", "&&", "!=")
-		case "or", "||":
-			return c.chain(n, "or", "||", "==")
+		case "and", "&&", "or", "||":
+			return c.joined(n)
 		case "in":
 			return c.in(n)
 		case "==", "!=", "<", "<=", ">", ">=":
@@ -121,96 +119,37 @@ func sides(n *ast.BinaryNode) (name ast.Node, operator string, v api.Value, err 
 // mirrored maps an operator to its equivalent after exchanging the sides.
 var mirrored = map[string]string{"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-// chain compiles conditions joined by and, or by or. Values compared with the same name become a set:
-//
-//	a == x or a == y or a in [z]     a is in {x, y, z}
-//	a != x and a != y                a is not in {x, y}
-//
-// A list of 300 values then costs one look-up. operator selects the comparisons that join the set.
-func (c *compiler) chain(n *ast.BinaryNode, word, sign, operator string) (condition, error) {
-	var conditions []condition
-	type set struct {
-		name   *ast.IdentifierNode
-		values map[api.Value]bool
-		at     int // index of its condition
+// joined compiles two conditions joined by and, or by or.
+func (c *compiler) joined(n *ast.BinaryNode) (condition, error) {
+	left, err := c.condition(n.Left)
+	if err != nil {
+		return nil, err
 	}
-	var sets []set
-	for _, part := range parts(nil, n, word, sign) {
-		name, values, err := alternatives(part, operator)
-		if err != nil {
-			return nil, err
-		}
-		if values == nil {
-			of, err := c.condition(part)
-			if err != nil {
-				return nil, err
-			}
-			conditions = append(conditions, of)
-			continue
-		}
-		if at := slices.IndexFunc(sets, func(s set) bool { return s.name.Value == name.Value }); at >= 0 {
-			maps.Copy(sets[at].values, values)
-			continue
-		}
-		sets = append(sets, set{name, values, len(conditions)})
-		conditions = append(conditions, nil)
+	right, err := c.condition(n.Right)
+	if err != nil {
+		return nil, err
 	}
-	for _, s := range sets {
-		of, err := c.isIn(s.name, s.values, operator == "==")
-		if err != nil {
-			return nil, err
-		}
-		conditions[s.at] = of
+	if n.Operator == "and" || n.Operator == "&&" {
+		return func(f *fields) bool { return left(f) && right(f) }, nil
 	}
-	if operator == "==" {
-		return func(f *fields) bool {
-			return slices.ContainsFunc(conditions, func(of condition) bool { return of(f) })
-		}, nil
-	}
-	return func(f *fields) bool {
-		return !slices.ContainsFunc(conditions, func(of condition) bool { return !of(f) })
-	}, nil
+	return func(f *fields) bool { return left(f) || right(f) }, nil
 }
 
-// parts appends the conditions that an operator joins; word and sign are its two spellings.
-func parts(to []ast.Node, node ast.Node, word, sign string) []ast.Node {
-	if n, ok := node.(*ast.BinaryNode); ok && (n.Operator == word || n.Operator == sign) {
-		return parts(parts(to, n.Left, word, sign), n.Right, word, sign)
+// in compiles a look-up in a list, which costs one comparison, or in an item's groups.
+func (c *compiler) in(n *ast.BinaryNode) (condition, error) {
+	if groups, ok := n.Right.(*ast.IdentifierNode); !ok || groups.Value != "groups" {
+		return c.inList(n)
 	}
-	return append(to, node)
+	v, ok := literal(n.Left)
+	if !ok || v.Kind != api.IsText {
+		return nil, wrongf("%s: want the name of a group in quotes", n)
+	}
+	c.comparisons++
+	c.depth = untilRest
+	return func(f *fields) bool { return slices.Contains(f.groups, v.Text) }, nil
 }
 
-// alternatives returns the values that a name is compared with by an operator. If the operator is ==, a look-up in a
-// list counts too. values is nil for any other condition.
-func alternatives(node ast.Node, operator string) (name *ast.IdentifierNode, values map[api.Value]bool, err error) {
-	n, ok := node.(*ast.BinaryNode)
-	if !ok {
-		return nil, nil, nil
-	}
-	left := n.Left
-	switch {
-	case n.Operator == operator:
-		var v api.Value
-		if left, _, v, err = sides(n); err != nil {
-			return nil, nil, err
-		}
-		values = map[api.Value]bool{v: true}
-	case n.Operator == "in" && operator == "==":
-		if values, err = listed(n); err != nil {
-			return nil, nil, err
-		}
-	}
-	if name, ok := left.(*ast.IdentifierNode); ok && values != nil {
-		return name, values, nil
-	}
-	return nil, nil, nil
-}
-
-// listed returns the list that an in searches, or nil for groups.
-func listed(n *ast.BinaryNode) (map[api.Value]bool, error) {
-	if groups, ok := n.Right.(*ast.IdentifierNode); ok && groups.Value == "groups" {
-		return nil, nil
-	}
+func (c *compiler) inList(n *ast.BinaryNode) (condition, error) {
 	list, ok := n.Right.(*ast.ArrayNode)
 	if !ok {
 		return nil, wrongf("%s: want a list such as [1, 2], or groups, after in", n)
@@ -223,47 +162,19 @@ func listed(n *ast.BinaryNode) (map[api.Value]bool, error) {
 		}
 		values[v] = true
 	}
-	return values, nil
-}
-
-func (c *compiler) in(n *ast.BinaryNode) (condition, error) {
-	values, err := listed(n)
-	if err != nil {
-		return nil, err
-	}
-	if values != nil {
-		return c.isIn(n.Left, values, true)
-	}
-	v, ok := literal(n.Left)
-	if !ok || v.Kind != api.IsText {
-		return nil, wrongf("%s: want the name of a group in quotes", n)
-	}
-	c.comparisons++
-	c.depth = untilRest
-	return func(f *fields) bool { return slices.Contains(f.groups, v.Text) }, nil
-}
-
-// isIn compiles a test for membership in a set or, if want is false, for its absence.
-func (c *compiler) isIn(name ast.Node, values map[api.Value]bool, want bool) (condition, error) {
-	at, err := c.field(name)
-	if err != nil {
-		return nil, err
-	}
-	if len(values) == 1 {
-		for v := range values {
-			return func(f *fields) bool { return (f.named[at] == v) == want }, nil
-		}
-	}
-	return func(f *fields) bool { return values[f.named[at]] == want }, nil
+	at, err := c.field(n.Left)
+	return func(f *fields) bool { return values[f.named[at]] }, err
 }
 
 func (c *compiler) comparison(name ast.Node, operator string, v api.Value) (condition, error) {
-	if operator == "==" || operator == "!=" {
-		return c.isIn(name, map[api.Value]bool{v: true}, operator == "==")
-	}
 	at, err := c.field(name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case operator == "==":
+		return func(f *fields) bool { return f.named[at] == v }, nil
+	case operator == "!=":
+		return func(f *fields) bool { return f.named[at] != v }, nil
 	}
 	switch v.Kind {
 	case api.IsNumber:

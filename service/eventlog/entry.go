@@ -22,7 +22,7 @@ func (e *Event) Encode(dst []byte) ([]byte, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
-	f := fields.Writer(append(dst, eventVersion, byte(e.Body.kind())))
+	f := fields.Writer(append(dst, eventVersion, byte(kindOf(e.Body))))
 	e.fields(&f)
 	return f.Rest(), f.Err()
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -20,10 +21,14 @@ type Event struct {
 
 // Body is the content of an event: a pointer to one of the types of this package, from PlacementPut to LearnerAdopted.
 type Body interface {
-	kind() kind
-	check() error
 	fields(*fields.Fields)
 }
+
+// checked is a body that can be invalid.
+type checked interface{ check() error }
+
+// kinded is a body of several kinds.
+type kinded interface{ kind() kind }
 
 // PlacementPut creates a placement or changes it.
 type PlacementPut struct {
@@ -286,55 +291,18 @@ type ClockMoved struct {
 // kind is the byte for an event type. Kinds are never reused.
 type kind uint8
 
+// The kinds of the types that implement kinded.
 const (
-	placementPut kind = 1 + iota
-	placementDeleted
-	offered
-	chosen
-	expired
-	snapshotTaken
-	activated
-	itemsDeclined
-	evicted
-	chosenUnlearned
-	expiredUnlearned
-	versionSaved
-	learnerReset
-	learnerRolledBack
-	relearningBegun
-	learnerSwapped
-	relearningEnded
-	itemsChanged
-	categoryValuesAdded
-	alarmCleared
-	learnerAdopted
-	clockMoved
-	corrected
-	basketChosen
-	basketChosenUnlearned
-	basketCorrected
-	measured
-	timelyCorrected
+	chosen                kind = 4
+	expired               kind = 5
+	chosenUnlearned       kind = 10
+	expiredUnlearned      kind = 11
+	corrected             kind = 23
+	basketChosen          kind = 24
+	basketChosenUnlearned kind = 25
+	basketCorrected       kind = 26
+	timelyCorrected       kind = 28
 )
-
-func (*PlacementPut) kind() kind        { return placementPut }
-func (*PlacementDeleted) kind() kind    { return placementDeleted }
-func (*Offered) kind() kind             { return offered }
-func (*SnapshotTaken) kind() kind       { return snapshotTaken }
-func (*Activated) kind() kind           { return activated }
-func (*ItemsDeclined) kind() kind       { return itemsDeclined }
-func (*Evicted) kind() kind             { return evicted }
-func (*CategoryValuesAdded) kind() kind { return categoryValuesAdded }
-func (*AlarmCleared) kind() kind        { return alarmCleared }
-func (*VersionSaved) kind() kind        { return versionSaved }
-func (*LearnerReset) kind() kind        { return learnerReset }
-func (*LearnerRolledBack) kind() kind   { return learnerRolledBack }
-func (*RelearningBegun) kind() kind     { return relearningBegun }
-func (*LearnerSwapped) kind() kind      { return learnerSwapped }
-func (*RelearningEnded) kind() kind     { return relearningEnded }
-func (*ItemsChanged) kind() kind        { return itemsChanged }
-func (*LearnerAdopted) kind() kind      { return learnerAdopted }
-func (*ClockMoved) kind() kind          { return clockMoved }
 
 func (c *Corrected) kind() kind {
 	switch {
@@ -348,8 +316,6 @@ func (c *Corrected) kind() kind {
 
 // ofBasket reports whether more than one item of the page is concerned, or one that its outcome lacked.
 func (c *Corrected) ofBasket() bool { return c.Basket != nil || c.Others != 0 || c.Adds }
-
-func (*Measured) kind() kind { return measured }
 
 func (c *Chosen) kind() kind {
 	switch {
@@ -370,38 +336,52 @@ func (e *Expired) kind() kind {
 	return expired
 }
 
-// bodies creates an empty body of each kind.
+// bodies creates an empty body of each kind. An empty basket says that there is one to decode.
 var bodies = [...]func() Body{
-	placementPut:        func() Body { return new(PlacementPut) },
-	placementDeleted:    func() Body { return new(PlacementDeleted) },
-	offered:             func() Body { return new(Offered) },
-	chosen:              func() Body { return new(Chosen) },
-	expired:             func() Body { return new(Expired) },
-	snapshotTaken:       func() Body { return new(SnapshotTaken) },
-	activated:           func() Body { return new(Activated) },
-	itemsDeclined:       func() Body { return new(ItemsDeclined) },
-	evicted:             func() Body { return new(Evicted) },
-	chosenUnlearned:     func() Body { return &Chosen{Unlearned: true} },
-	expiredUnlearned:    func() Body { return &Expired{Unlearned: true} },
-	versionSaved:        func() Body { return new(VersionSaved) },
-	learnerReset:        func() Body { return new(LearnerReset) },
-	learnerRolledBack:   func() Body { return new(LearnerRolledBack) },
-	relearningBegun:     func() Body { return new(RelearningBegun) },
-	learnerSwapped:      func() Body { return new(LearnerSwapped) },
-	alarmCleared:        func() Body { return new(AlarmCleared) },
-	categoryValuesAdded: func() Body { return new(CategoryValuesAdded) },
-	relearningEnded:     func() Body { return new(RelearningEnded) },
-	itemsChanged:        func() Body { return new(ItemsChanged) },
-	learnerAdopted:      func() Body { return new(LearnerAdopted) },
-	clockMoved:          func() Body { return new(ClockMoved) },
-	corrected:           func() Body { return new(Corrected) },
-
-	// The empty baskets say that there is one to decode.
+	1:                     func() Body { return new(PlacementPut) },
+	2:                     func() Body { return new(PlacementDeleted) },
+	3:                     func() Body { return new(Offered) },
+	chosen:                func() Body { return new(Chosen) },
+	expired:               func() Body { return new(Expired) },
+	6:                     func() Body { return new(SnapshotTaken) },
+	7:                     func() Body { return new(Activated) },
+	8:                     func() Body { return new(ItemsDeclined) },
+	9:                     func() Body { return new(Evicted) },
+	chosenUnlearned:       func() Body { return &Chosen{Unlearned: true} },
+	expiredUnlearned:      func() Body { return &Expired{Unlearned: true} },
+	12:                    func() Body { return new(VersionSaved) },
+	13:                    func() Body { return new(LearnerReset) },
+	14:                    func() Body { return new(LearnerRolledBack) },
+	15:                    func() Body { return new(RelearningBegun) },
+	16:                    func() Body { return new(LearnerSwapped) },
+	17:                    func() Body { return new(RelearningEnded) },
+	18:                    func() Body { return new(ItemsChanged) },
+	19:                    func() Body { return new(CategoryValuesAdded) },
+	20:                    func() Body { return new(AlarmCleared) },
+	21:                    func() Body { return new(LearnerAdopted) },
+	22:                    func() Body { return new(ClockMoved) },
+	corrected:             func() Body { return new(Corrected) },
 	basketChosen:          func() Body { return &Chosen{Basket: Basket{}} },
 	basketChosenUnlearned: func() Body { return &Chosen{Basket: Basket{}, Unlearned: true} },
 	basketCorrected:       func() Body { return &Corrected{Basket: Basket{}} },
-	measured:              func() Body { return new(Measured) },
+	27:                    func() Body { return new(Measured) },
 	timelyCorrected:       func() Body { return &Corrected{InTime: true} },
+}
+
+// kinds maps each body type to its kind. A type of several kinds implements kinded.
+var kinds = func() map[reflect.Type]kind {
+	m := map[reflect.Type]kind{}
+	for k, body := range bodies[1:] {
+		m[reflect.TypeOf(body())] = kind(k + 1)
+	}
+	return m
+}()
+
+func kindOf(b Body) kind {
+	if b, ok := b.(kinded); ok {
+		return b.kind()
+	}
+	return kinds[reflect.TypeOf(b)]
 }
 
 // IsCommand reports whether an event of this kind is what an operator has asked for, so that its entry says who did.
@@ -447,7 +427,10 @@ func (e *Event) Check() error {
 	if e.By != "" && !IsCommand(e.Body) {
 		return fmt.Errorf("an event of the kind %s says who asked for it", Name(e.Body))
 	}
-	return e.Body.check()
+	if b, ok := e.Body.(checked); ok {
+		return b.check()
+	}
+	return nil
 }
 
 func (p *PlacementPut) check() error { return checkConfig(p.Config) }
@@ -482,8 +465,6 @@ func checkDecision(what, decision string) error {
 	}
 	return nil
 }
-
-func (*PlacementDeleted) check() error { return nil }
 
 // maxSide bounds N and d, so that their product does not overflow.
 const maxSide = math.MaxInt32
@@ -556,10 +537,6 @@ func (v *CategoryValuesAdded) check() error {
 	return nil
 }
 
-func (*AlarmCleared) check() error { return nil }
-
-func (*ClockMoved) check() error { return nil }
-
 func (s *SnapshotTaken) check() error {
 	if s.Name == "" {
 		return errors.New("a snapshot without a name")
@@ -567,11 +544,7 @@ func (s *SnapshotTaken) check() error {
 	return nil
 }
 
-func (*VersionSaved) check() error { return nil }
-
 func (l *LearnerReset) check() error { return checkConfig(l.Config) }
-
-func (*LearnerRolledBack) check() error { return nil }
 
 func (r *RelearningBegun) check() error {
 	if r.From == 0 {
@@ -581,8 +554,6 @@ func (r *RelearningBegun) check() error {
 }
 
 func (l *LearnerSwapped) check() error { return checkConfig(l.Config) }
-
-func (*RelearningEnded) check() error { return nil }
 
 func (l *LearnerAdopted) check() error {
 	if l.Variant == "" {

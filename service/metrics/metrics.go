@@ -3,6 +3,7 @@ package metrics
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,121 +59,79 @@ func about(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("vitrine_"+name, help, labels, nil)
 }
 
-// ofPlacement lists the metrics of a placement, and how they follow from its statistics.
-var ofPlacement = []struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-	of   func(s *api.Stats) float64
-}{
-	{about("decisions_total", "Decisions.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Decisions) }},
-	{about("outcomes_total", "Outcomes reported in time.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Outcomes) }},
-	{about("expired_total", "Decisions without an outcome in time.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Expired) }},
-	{about("empty_pages_total", "Decisions whose page the policy left empty: no item was allowed, or all "+
-		"revenues were 0.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Empty) }},
-	{about("expired_early_total", "Decisions that left memory before the end of their attribution window. The "+
-		"policy learns nothing from them.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.ExpiredEarly) }},
-	{about("held_decisions", "Decisions that wait for an outcome longer than their attribution window, because "+
-		"the clock moved.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		if s.Held == nil {
-			return 0
-		}
-		return float64(s.Held.Decisions)
-	}},
-	{about("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last "+
-		"minute. 0 if it is not known.", "placement"), prometheus.GaugeValue,
-		func(s *api.Stats) float64 { return s.MemorySeconds }},
-	{about("shoppers", "Shoppers of whom the placement remembers what they have seen and bought.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 {
-			if s.Shoppers == nil {
-				return 0
-			}
-			return float64(s.Shoppers.Remembered)
-		}},
-	{about("shoppers_forgotten_total", "Shoppers who were forgotten before their time, because memory_bytes of "+
-		"shopper_history was full.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 {
-		if s.Shoppers == nil {
-			return 0
-		}
-		return float64(s.Shoppers.Forgotten)
-	}},
-	{about("withdrawn_total", "Deferred decisions that were not activated in time.", "placement"),
-		prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Withdrawn) }},
-	{about("pending", "Decisions that wait for an outcome.", "placement"), prometheus.GaugeValue,
-		func(s *api.Stats) float64 { return float64(s.Pending) }},
-	{about("remembered_bytes", "Memory of remembered decisions.", "placement"), prometheus.GaugeValue,
-		func(s *api.Stats) float64 { return float64(s.Memory) }},
-	{about("charged_bytes", "Memory that the service reserves for the placement and its learner.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Charged) }},
-	{about("learner_lag_rounds", "Outcomes that the learner has not processed yet.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Lag) }},
-	{about("learned_rounds_total", "Rounds that the learner has learned from.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Learned) }},
-	{about("forgotten_rounds_total", "Rounds that were lost because the saved state of the learner could not be read.",
-		"placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Forgotten) }},
-	{about("unlearned_rounds_total", "Outcomes and expiries that the learner did not learn from, because its "+
-		"queue was full.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 {
-		return float64(s.Unlearned)
-	}},
-	{about("skipped_rounds_total", "Rounds that the learner skipped: see skipped in /stats.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Skipped) }},
-	{about("learner_broken", "1 if the learner has failed.", "placement"), prometheus.GaugeValue,
-		func(s *api.Stats) float64 { return indicator(s.Broken) }},
-	{about("clipped_values_total", "Values of features beyond their bounds.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Clipped) }},
-	{about("outlier_values_total", "Values of features that the learner left out, because they were far beyond "+
-		"all others.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 {
-		if s.Outliers == nil {
-			return 0
-		}
-		return float64(s.Outliers.Values)
-	}},
-	{about("guard_alarm", "1 if the placement sells or earns less than it should, or other than it predicts: see "+
-		"guard in its statistics.", "placement"), prometheus.GaugeValue,
-		func(s *api.Stats) float64 { return indicator(s.Guard.Alarm != nil) }},
-	{about("no_sale_alarm", "1 if nothing has been sold for so long that the checkout has probably stopped "+
-		"reporting.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		return indicator(s.Guard.Alarm != nil && s.Guard.Alarm.Check == "no-sale")
-	}},
-	{about("decisions_without_sale", "Decisions in a row without a sale, the last ones whose outcomes are known "+
-		"or overdue.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		return float64(s.Guard.WithoutSale)
-	}},
-	{about("held_rounds", "Outcomes that the learner has not been given because of an alarm about sales.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Guard.Held) }},
-	{about("drift_fell", "1 if the policy certainly sells less than four fifths as often as before, over the last "+
-		"1000 or more decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		return indicator(s.Drift != nil && s.Drift.Fell)
-	}},
-	{about("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did "+
-		"not happen.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Unsound) }},
-	{about("policy_entry", "The last entry of the log that the policy has learned from.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.PolicyEntry) }},
-	{about("relearning_behind_entries", "Entries of the log that a second learner has not read yet, 0 if no "+
-		"relearning is under way.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		if s.Relearning == nil {
-			return 0
-		}
-		return max(float64(s.Relearning.To)-float64(s.Relearning.Entry), 0)
-	}},
-	{about("exploration_share", "Share of uniformly drawn sets among the decisions.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 { return s.ExplorationShare }},
-	{about("calibration_earned_total", "Revenue of the decisions with a predicted revenue.", "placement"),
-		prometheus.CounterValue, func(s *api.Stats) float64 { return s.Calibration.Revenue }},
-	{about("calibration_predicted_total", "Predicted revenue of the same decisions: about as much as was earned, "+
-		"if the policy is well calibrated.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return s.Calibration.Predicted }},
-	{about("shadow_rounds_total", "Decisions in the mode shadow with an estimated revenue.", "placement"),
-		prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Shadow.Estimated) }},
-	{about("shadow_policy_total", "Estimated revenue of the policy's own sets in these decisions.", "placement"),
-		prometheus.CounterValue, func(s *api.Stats) float64 { return s.Shadow.Policy }},
-	{about("shadow_baseline_total", "Estimated revenue of the baselines that were shown in these decisions.",
-		"placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return s.Shadow.Baseline }},
+// orZero returns the value at p, or the zero value if p is nil.
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
+
+// placementMetrics calls each with the metrics of a placement that has the given statistics. A name that ends in _total
+// is a counter's.
+func placementMetrics(s *api.Stats, each func(name, help string, v float64)) {
+	guard, relearning := orZero(s.Guard), orZero(s.Relearning)
+	each("decisions_total", "Decisions.", float64(s.Decisions))
+	each("outcomes_total", "Outcomes reported in time.", float64(s.Outcomes))
+	each("expired_total", "Decisions without an outcome in time.", float64(s.Expired))
+	each("empty_pages_total", "Decisions whose page the policy left empty: no item was allowed, or all revenues "+
+		"were 0.", float64(s.Empty))
+	each("expired_early_total", "Decisions that left memory before the end of their attribution window. The policy "+
+		"learns nothing from them.", float64(s.ExpiredEarly))
+	each("held_decisions", "Decisions that wait for an outcome longer than their attribution window, because the "+
+		"clock moved.", float64(orZero(s.Held).Decisions))
+	each("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last "+
+		"minute. 0 if it is not known.", s.MemorySeconds)
+	each("shoppers", "Shoppers of whom the placement remembers what they have seen and bought.",
+		float64(orZero(s.Shoppers).Remembered))
+	each("shoppers_forgotten_total", "Shoppers who were forgotten before their time, because memory_bytes of "+
+		"shopper_history was full.", float64(orZero(s.Shoppers).Forgotten))
+	each("withdrawn_total", "Deferred decisions that were not activated in time.", float64(s.Withdrawn))
+	each("pending", "Decisions that wait for an outcome.", float64(s.Pending))
+	each("remembered_bytes", "Memory of remembered decisions.", float64(s.Memory))
+	each("charged_bytes", "Memory that the service reserves for the placement and its learner.", float64(s.Charged))
+	each("learner_lag_rounds", "Outcomes that the learner has not processed yet.", float64(s.Lag))
+	each("learned_rounds_total", "Rounds that the learner has learned from.", float64(s.Learned))
+	each("forgotten_rounds_total", "Rounds that were lost because the saved state of the learner could not be read.",
+		float64(s.Forgotten))
+	each("unlearned_rounds_total", "Outcomes and expiries that the learner did not learn from, because its queue "+
+		"was full.", float64(s.Unlearned))
+	each("skipped_rounds_total", "Rounds that the learner skipped: see skipped in /stats.", float64(s.Skipped))
+	each("learner_broken", "1 if the learner has failed.", indicator(s.Broken))
+	each("clipped_values_total", "Values of features beyond their bounds.", float64(s.Clipped))
+	each("outlier_values_total", "Values of features that the learner left out, because they were far beyond all "+
+		"others.", float64(orZero(s.Outliers).Values))
+	each("guard_alarm", "1 if the placement sells or earns less than it should, or other than it predicts: see "+
+		"guard in its statistics.", indicator(guard.Alarm != nil))
+	each("no_sale_alarm", "1 if nothing has been sold for so long that the checkout has probably stopped reporting.",
+		indicator(guard.Alarm != nil && guard.Alarm.Check == "no-sale"))
+	each("decisions_without_sale", "Decisions in a row without a sale, the last ones whose outcomes are known or "+
+		"overdue.", float64(guard.WithoutSale))
+	each("held_rounds", "Outcomes that the learner has not been given because of an alarm about sales.",
+		float64(guard.Held))
+	each("drift_fell", "1 if the policy certainly sells less than four fifths as often as before, over the last "+
+		"1000 or more decisions.", indicator(orZero(s.Drift).Fell))
+	each("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did not "+
+		"happen.", indicator(s.Unsound))
+	each("policy_entry", "The last entry of the log that the policy has learned from.", float64(s.PolicyEntry))
+	each("relearning_behind_entries", "Entries of the log that a second learner has not read yet, 0 if no "+
+		"relearning is under way.", max(float64(relearning.To)-float64(relearning.Entry), 0))
+	each("exploration_share", "Share of uniformly drawn sets among the decisions.", s.ExplorationShare)
+	each("calibration_earned_total", "Revenue of the decisions with a predicted revenue.", s.Calibration.Revenue)
+	each("calibration_predicted_total", "Predicted revenue of the same decisions: about as much as was earned, if "+
+		"the policy is well calibrated.", s.Calibration.Predicted)
+	each("shadow_rounds_total", "Decisions in the mode shadow with an estimated revenue.", float64(s.Shadow.Estimated))
+	each("shadow_policy_total", "Estimated revenue of the policy's own sets in these decisions.", s.Shadow.Policy)
+	each("shadow_baseline_total", "Estimated revenue of the baselines that were shown in these decisions.",
+		s.Shadow.Baseline)
+}
+
+// ofPlacement maps the names of a placement's metrics to their descriptions.
+var ofPlacement = func() map[string]*prometheus.Desc {
+	all := map[string]*prometheus.Desc{}
+	placementMetrics(new(api.Stats), func(name, help string, _ float64) { all[name] = about(name, help, "placement") })
+	return all
+}()
 
 var (
 	revenueDesc = about("revenue", "Revenue earned, less what came back, by how the set was found.", "placement", "source")
@@ -263,8 +222,8 @@ type collector struct{ Sources }
 // Describe implements prometheus.Collector.
 func (collector) Describe(to chan<- *prometheus.Desc) {
 	NewAppends().seconds.Describe(to)
-	for _, m := range ofPlacement {
-		to <- m.desc
+	for _, d := range ofPlacement {
+		to <- d
 	}
 	for _, m := range ofProcess {
 		to <- m.desc
@@ -287,9 +246,13 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		if err != nil {
 			continue // deleted meanwhile
 		}
-		for _, m := range ofPlacement {
-			send(m.desc, m.kind, m.of(&s), name)
-		}
+		placementMetrics(&s, func(metric, _ string, v float64) {
+			kind := prometheus.GaugeValue
+			if strings.HasSuffix(metric, "_total") {
+				kind = prometheus.CounterValue
+			}
+			send(ofPlacement[metric], kind, v, name)
+		})
 		for mode, group := range map[uint8]api.Totals{offer.ByPolicy: s.ByPolicy, offer.ByChance: s.ByChance,
 			offer.ByBaseline: s.ByBaseline} {
 			send(revenueDesc, prometheus.GaugeValue, group.Revenue, name, offer.SourceNames[mode])

@@ -92,19 +92,16 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 			return nil, err
 		}
 		listener = certificate.Listener(listener)
-	} else {
-		listener = sockets.Heads{Listener: listener}
-		if !sockets.IsLoopback(l.Address) {
-			o.Logger.Warn("API keys and decisions are sent without encryption: configure TLS, or use a proxy that has it", "address", l.Address)
-		}
+	} else if !sockets.IsLoopback(l.Address) {
+		o.Logger.Warn("API keys and decisions are sent without encryption: configure TLS, or use a proxy that has it", "address", l.Address)
 	}
 	s := &Socket{listen: l, at: listener, certificate: certificate, health: new(http.Server), process: rand.Text()[:8],
 		served: make(chan struct{})}
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: sockets.MaxHeader,
 		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle,
-		ConnState: limited.State, ConnContext: sockets.WithHead,
-		ErrorLog: sockets.Errors(o.Logger),
+		ConnState: limited.State,
+		ErrorLog:  sockets.Errors(o.Logger),
 	}
 	if l.Health != "" {
 		if err := s.bindHealth(ctx); err != nil {
@@ -154,22 +151,19 @@ func (s *Socket) Close() error {
 }
 
 func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
-	twice := sockets.HasTwoLengths(w, r)
-	if !twice {
-		if server := s.enter(); server != nil {
-			defer server.answering.Done()
-			server.ServeHTTP(w, r)
-			return
-		}
+	// net/http silently drops a Content-Length next to Transfer-Encoding, but a proxy may use the length, and so take the
+	// bytes behind the body for part of it. They are never answered (RFC 9112, Section 6.1).
+	if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
+		w.Header().Set("Connection", "close")
+	}
+	if server := s.enter(); server != nil {
+		defer server.answering.Done()
+		server.ServeHTTP(w, r)
+		return
 	}
 	c := &call{Request: r, w: recorder{ResponseWriter: w}, id: cmp.Or(callersID(r.Header, "X-Request-Id"), s.process)}
 	w.Header().Set("X-Request-Id", c.id)
 	w.Header().Set("Cache-Control", "no-store")
-	if twice {
-		c.fail(problemf(http.StatusBadRequest, "header", "the request has both Content-Length and "+
-			"Transfer-Encoding: send one of them"))
-		return
-	}
 	if r.URL.Path == "/healthz" {
 		_ = c.healthy()
 		return
