@@ -19,9 +19,9 @@ with Client(base_url=sys.argv[1]) as client:
     for choice in ("sku2", None):
         decided = decide.sync("python", client=client, body=DecideRequest(items=items))
         assert len(decided.assortment) == 2 and decided.outside_probability is not None, decided
-        told = outcome.sync_detailed(decided.decision_id, client=client, body=Outcome(choice=choice))
+        told = outcome.sync_detailed("python", decided.decision_id, client=client, body=Outcome(choice=choice))
         assert told.status_code == 204, told
-        decision = get_decision.sync(decided.decision_id, client=client)
+        decision = get_decision.sync("python", decided.decision_id, client=client)
         assert decision.status == "chosen" and decision.choice == choice, decision
     got = stats.sync("python", client=client)
     assert got.outcomes == 2 and got.by_policy.purchases == 1, got

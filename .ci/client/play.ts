@@ -21,10 +21,10 @@ async function main() {
   for (const choice of ["sku2", null]) {
     const { data: decided, error } = await client.POST("/v1/placements/{name}/decisions", { params: { path: { name: "typescript" } }, body: { items } });
     check(decided?.assortment.length === 2 && decided.outside_probability !== null, "decide", decided ?? error);
-    const path = { id: decided.decision_id };
-    const outcome = await client.POST("/v1/decisions/{id}/outcome", { params: { path }, body: { choice } });
+    const path = { name: "typescript", id: decided.decision_id };
+    const outcome = await client.POST("/v1/placements/{name}/decisions/{id}/outcome", { params: { path }, body: { choice } });
     check(outcome.response.status === 204, "outcome", outcome);
-    const { data: decision } = await client.GET("/v1/decisions/{id}", { params: { path } });
+    const { data: decision } = await client.GET("/v1/placements/{name}/decisions/{id}", { params: { path } });
     check(decision?.status === "chosen" && decision.choice === choice, "the decision", decision);
   }
   const { data: stats } = await client.GET("/v1/placements/{name}/stats", { params: { path: { name: "typescript" } } });

@@ -13,6 +13,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
+	"vitrine/service/api"
 	"vitrine/service/host"
 	"vitrine/service/state"
 )
@@ -113,12 +114,12 @@ func (v *victim) recovers(ctx context.Context, before map[string]*inLog) {
 		switch {
 		case was.entry >= first:
 			lost++
-			if status, answer, _ := v.ask(ctx, "GET", "/v1/decisions/"+a.id, ""); status != 404 {
+			if status, answer, _ := v.ask(ctx, "GET", api.DecisionPath(a.placement, a.id), ""); status != 404 {
 				v.Errorf("%s of entry %d: %d %s", a.id, was.entry, status, answer)
 			}
 		case was.closed >= first:
 			unreported++
-			if status, answer, _ := v.ask(ctx, "GET", "/v1/decisions/"+a.id, ""); status != 200 ||
+			if status, answer, _ := v.ask(ctx, "GET", api.DecisionPath(a.placement, a.id), ""); status != 200 ||
 				!regexp.MustCompile(`"status":"(open|expired)"`).MatchString(answer) {
 				v.Errorf("%s with an outcome of entry %d: %d %s", a.id, was.closed, status, answer)
 			}

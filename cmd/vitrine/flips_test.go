@@ -69,7 +69,7 @@ func stocked(t *testing.T, rounds int, cut bool) (data string) {
 			}
 			a, err := e.Decide(ctx, "home", r, now)
 			if err == nil {
-				err = e.Outcome(ctx, "", a.Decision, a.IDs()[0], now)
+				err = e.Outcome(ctx, "home", a.Decision, a.IDs()[0], now)
 			}
 			if err == nil && i == rounds*3/4 {
 				err = snapshot()

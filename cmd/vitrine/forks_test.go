@@ -39,7 +39,7 @@ func tradeOn(t *testing.T, data, name string, decisions int) {
 			}
 			a, err := e.Decide(ctx, "home", r, now)
 			if err == nil {
-				err = e.Outcome(ctx, "", a.Decision, a.IDs()[i%2], now)
+				err = e.Outcome(ctx, "home", a.Decision, a.IDs()[i%2], now)
 			}
 			if err != nil {
 				return err
@@ -85,10 +85,10 @@ func TestForeignSnapshots(t *testing.T) {
 			url, log, stop := serving(t, s)
 			for id, n := range map[string]int{"ours": 20, "later": 9} {
 				for i := range n {
-					ask(t, 200, "GET", fmt.Sprintf("%s/v1/decisions/%s%d", url, id, i), "")
+					ask(t, 200, "GET", fmt.Sprintf("%s/v1/placements/home/decisions/%s%d", url, id, i), "")
 				}
 			}
-			ask(t, 404, "GET", url+"/v1/decisions/fork1", "")
+			ask(t, 404, "GET", url+"/v1/placements/home/decisions/fork1", "")
 			if line, ok := log.line("a snapshot is unusable: more of the log is replayed"); !ok ||
 				line["level"] != "WARN" || !strings.Contains(fmt.Sprint(line["cause"]), c.want) {
 				t.Errorf("the service says %v, want a warning of %q", line, c.want)
@@ -226,7 +226,7 @@ func TestServeBeginsAgain(t *testing.T) {
 		if cut { // the log lost it
 			known = 404
 		}
-		ask(t, known, "GET", url+"/v1/decisions/known7", "")
+		ask(t, known, "GET", url+"/v1/placements/home/decisions/known7", "")
 		expect.Error(t, stop(), nil)
 		sound := "equal, at entry 42" // the clock moved since the trade
 		if cut {

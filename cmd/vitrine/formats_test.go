@@ -110,11 +110,11 @@ func formatTrade(ctx context.Context, e *engine.Engine, half, late func() error)
 			item := append(a.IDs(), "")[rng.IntN(len(a.IDs())+1)]
 			switch {
 			case i%8 == 5 && name != "onl": // onl's are withdrawn
-				err = e.Activate(ctx, "", id, now)
+				err = e.Activate(ctx, name, id, now)
 			case i%8 == 6:
-				err = e.Reward(ctx, "", id, []api.Reward{{Item: a.IDs()[0], Value: 0}}, now)
+				err = e.Reward(ctx, name, id, []api.Reward{{Item: a.IDs()[0], Value: 0}}, now)
 			case i%8 != 7: // these expire
-				err = e.Outcome(ctx, "", id, item, now)
+				err = e.Outcome(ctx, name, id, item, now)
 			}
 			for k := range 100 {
 				if err != nil || name != "small" || i%8 != 3 {
@@ -355,8 +355,8 @@ func testDataFormat(t *testing.T, dir string) {
 			s := newService(t)
 			s.Data = data
 			url, _, stop := serving(t, s)
-			ask(t, 200, "GET", url+"/v1/decisions/onl-12", "")
-			ask(t, 204, "POST", url+"/v1/decisions/ucb-22/outcome", `{"choice":null}`)
+			ask(t, 200, "GET", url+"/v1/placements/onl/decisions/onl-12", "")
+			ask(t, 204, "POST", url+"/v1/placements/ucb/decisions/ucb-22/outcome", `{"choice":null}`)
 			expect.Error(t, stop(), nil)
 			run1(t, "check", data)
 		})
@@ -401,7 +401,7 @@ func laterTrade(ctx context.Context, e *engine.Engine) error {
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC).UnixNano()
 	rng := rand.New(rand.NewPCG(13, 3))
 	for _, name := range e.Placements() {
-		err := e.Outcome(ctx, "", name+"-22", "", now) // a reward was reported
+		err := e.Outcome(ctx, name, name+"-22", "", now) // a reward was reported
 		if err != nil && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrConflict) &&
 			!errors.Is(err, engine.ErrLate) {
 			return err
@@ -416,7 +416,7 @@ func laterTrade(ctx context.Context, e *engine.Engine) error {
 			r.Decision = fmt.Sprint(name, "-later-", i)
 			a, err := e.Decide(ctx, name, r, now)
 			if err == nil && i%2 == 0 {
-				err = e.Outcome(ctx, "", r.Decision, a.IDs()[0], now)
+				err = e.Outcome(ctx, name, r.Decision, a.IDs()[0], now)
 			}
 			if err := errors.Join(err, e.Wait(ctx)); err != nil {
 				return err

@@ -18,6 +18,7 @@ import (
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
@@ -244,7 +245,7 @@ func (l *ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
 		if item == other {
 			other = ""
 		}
-		if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(other)); ok &&
+		if status, answer, ok := l.ask(ctx, "POST", api.DecisionPath(a.placement, a.id)+"/outcome", outcomeOf(other)); ok &&
 			status != 409 {
 			l.Errorf("outcome %q of %s after %q: %d %s", other, a.id, item, status, answer)
 		}
@@ -260,7 +261,7 @@ func outcomeOf(item string) string {
 
 // tell reports an outcome and notes the answer.
 func (l *ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
-	status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item))
+	status, answer, ok := l.ask(ctx, "POST", api.DecisionPath(a.placement, a.id)+"/outcome", outcomeOf(item))
 	if !ok {
 		return false
 	}
@@ -309,7 +310,7 @@ func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
 					continue
 				}
 				want := map[bool]int{false: 204, true: 200}[late]
-				if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item)); ok &&
+				if status, answer, ok := l.ask(ctx, "POST", api.DecisionPath(a.placement, a.id)+"/outcome", outcomeOf(item)); ok &&
 					status != want {
 					l.Errorf("outcome %q of %s: %d %s", item, a.id, status, answer)
 				}

@@ -95,7 +95,7 @@ func trade(ctx context.Context, e *engine.Engine, snapshot string, rounds int) e
 		}
 		if i%3 > 0 && i < rounds {
 			item := append(a.IDs(), "")[rng.IntN(len(a.IDs())+1)]
-			if err := e.Outcome(ctx, "", a.Decision, item, now+int64(time.Second)); err != nil {
+			if err := e.Outcome(ctx, "home", a.Decision, item, now+int64(time.Second)); err != nil {
 				return err
 			}
 		}
@@ -136,8 +136,8 @@ func deferred(ts *testscript.TestScript, _ bool, args []string) {
 		for _, id := range []string{"activated", "in-parts", "taken", "late"} {
 			decide(id, 0)
 		}
-		err = errors.Join(err, e.Activate(ctx, "", "activated", 1), e.Reward(ctx, "", "in-parts",
-			[]api.Reward{{Item: "a"}}, 1), e.Outcome(ctx, "", "taken", "b", 1))
+		err = errors.Join(err, e.Activate(ctx, "home", "activated", 1), e.Reward(ctx, "home", "in-parts",
+			[]api.Reward{{Item: "a"}}, 1), e.Outcome(ctx, "home", "taken", "b", 1))
 		decide("left", time.Hour)
 		_, expired := e.Expire(ctx, int64(time.Hour))
 		return errors.Join(err, expired)
@@ -285,9 +285,9 @@ func TestBackupOfService(t *testing.T) {
 		ask(t, 201, "POST", url+"/v1/placements/home/decisions",
 			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`,
 				i, i))
-		ask(t, 204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", url, i), `{"choice":"a"}`)
+		ask(t, 204, "POST", fmt.Sprintf("%s/v1/placements/home/decisions/d%d/outcome", url, i), `{"choice":"a"}`)
 	}
-	decision := ask(t, 200, "GET", url+"/v1/decisions/d7", "")
+	decision := ask(t, 200, "GET", url+"/v1/placements/home/decisions/d7", "")
 	backup := filepath.Join(t.TempDir(), "backup")
 	for _, args := range [][]string{{"backup", s.Data, backup}, {"check", s.Data}, {"check", backup},
 		{"replay", s.Data}, {"replay", backup}} {
@@ -296,7 +296,7 @@ func TestBackupOfService(t *testing.T) {
 	fatal.If(t, stop())
 	s.Data = backup
 	url, _, stop = serving(t, s)
-	if got := ask(t, 200, "GET", url+"/v1/decisions/d7", ""); got != decision {
+	if got := ask(t, 200, "GET", url+"/v1/placements/home/decisions/d7", ""); got != decision {
 		t.Errorf("restored: %s, was %s", got, decision)
 	}
 	fatal.If(t, stop())

@@ -94,7 +94,7 @@ func TestFixedPilot(t *testing.T) {
 		if math.Abs(a.Probability[0]-before) > 1e-9 {
 			t.Fatalf("round %d: probability %v, at first %v", round, a.Probability[0], before)
 		}
-		fatal.If(t, e.Outcome(t.Context(), "", r.Decision, "", 1))
+		fatal.If(t, e.Outcome(t.Context(), "home", r.Decision, "", 1))
 	}
 	if before < 0.6 || before > 0.85 {
 		t.Errorf("probability %v, want about e/(1+e)", before)

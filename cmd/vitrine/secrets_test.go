@@ -188,7 +188,7 @@ func (s *secrets) trade(at string) {
 	for i := range 3 {
 		s.request(201, "POST", at+"/v1/placements/home/decisions",
 			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, i), bearer...)
-		s.request(204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", at, i), `{"choice":null}`, bearer...)
+		s.request(204, "POST", fmt.Sprintf("%s/v1/placements/home/decisions/d%d/outcome", at, i), `{"choice":null}`, bearer...)
 	}
 	s.request(200, "GET", at+"/metrics", "", bearer...)
 	s.request(201, "POST", at+"/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key",

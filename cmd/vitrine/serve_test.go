@@ -148,9 +148,9 @@ func TestServeRestarts(t *testing.T) {
 		ask(t, 201, "POST", url+"/v1/placements/home/decisions",
 			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`,
 				i, i))
-		ask(t, 204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", url, i), `{"choice":null}`)
+		ask(t, 204, "POST", fmt.Sprintf("%s/v1/placements/home/decisions/d%d/outcome", url, i), `{"choice":null}`)
 	}
-	decision := ask(t, 200, "GET", url+"/v1/decisions/d7", "")
+	decision := ask(t, 200, "GET", url+"/v1/placements/home/decisions/d7", "")
 	fatal.If(t, stop())
 	snapshot := filepath.Join(s.Data, "state.snapshot")
 	for _, prepare := range []struct {
@@ -164,7 +164,7 @@ func TestServeRestarts(t *testing.T) {
 	} {
 		fatal.If(t, prepare.do())
 		url, log, stop := serving(t, s)
-		if got := ask(t, 200, "GET", url+"/v1/decisions/d7", ""); got != decision {
+		if got := ask(t, 200, "GET", url+"/v1/placements/home/decisions/d7", ""); got != decision {
 			t.Errorf("%s: %s, was %s", prepare.name, got, decision)
 		}
 		if _, warned := log.line("a snapshot is unusable: more of the log is replayed"); warned != prepare.warn {
@@ -235,10 +235,10 @@ func TestServeKeepsItsLogSmall(t *testing.T) {
 		for i := first; i <= last; i++ {
 			ask(t, 201, "POST", url+"/v1/placements/home/decisions",
 				fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`, i, i))
-			ask(t, 204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", url, i), `{"choice":null}`)
+			ask(t, 204, "POST", fmt.Sprintf("%s/v1/placements/home/decisions/d%d/outcome", url, i), `{"choice":null}`)
 		}
 	}
-	decision := func(url string) string { return ask(t, 200, "GET", url+"/v1/decisions/d160", "") }
+	decision := func(url string) string { return ask(t, 200, "GET", url+"/v1/placements/home/decisions/d160", "") }
 	backup := filepath.Join(t.TempDir(), "backup")
 	serve(url, 1, 100)
 	for i := range 3 {

@@ -144,7 +144,7 @@ func (s *shopper) shop(times int) {
 		s.asked++
 		s.want(201, "POST", "/v1/placements/home/decisions",
 			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, s.asked))
-		s.want(204, "POST", fmt.Sprintf("/v1/decisions/d%d/outcome", s.asked), `{"choice":null}`)
+		s.want(204, "POST", fmt.Sprintf("/v1/placements/home/decisions/d%d/outcome", s.asked), `{"choice":null}`)
 	}
 	heard := 0
 	for lines := bufio.NewScanner(events.Body); heard < 2*times && lines.Scan(); {

@@ -45,7 +45,7 @@ func TestAuditOfAnEngine(t *testing.T) {
 		id := fmt.Sprint("d", i)
 		decide(t, e, "home", stock(id, 3), int64(i)*minute)
 		if i%2 == 0 {
-			fatal.If(t, e.Outcome(t.Context(), "", id, "", int64(i)*minute+1))
+			fatal.If(t, e.Outcome(t.Context(), "home", id, "", int64(i)*minute+1))
 		}
 		if i == 20 {
 			version, err := e.Keep(t.Context(), "home", "", 0)

@@ -67,7 +67,7 @@ func BenchmarkReplay(b *testing.B) {
 				a, err := e.Decide(b.Context(), "home", r, 0)
 				fatal.If(b, err)
 				item, _ := s.choose(a)
-				for e.Outcome(b.Context(), "", a.Decision, item, 1) != nil {
+				for e.Outcome(b.Context(), "home", a.Decision, item, 1) != nil {
 					wait(b, e)
 				}
 			}
@@ -108,7 +108,7 @@ func BenchmarkFollow(b *testing.B) {
 		a, err := e.Decide(b.Context(), "home", r, int64(t))
 		fatal.If(b, err)
 		item, _ := s.choose(a)
-		for e.Outcome(b.Context(), "", a.Decision, item, int64(t)) != nil {
+		for e.Outcome(b.Context(), "home", a.Decision, item, int64(t)) != nil {
 			wait(b, e)
 		}
 	}

@@ -66,12 +66,12 @@ func TestMemoryCanBeFilled(t *testing.T) {
 			t.Helper()
 			decide(t, e, "home", stock(id(i), 1), 0)
 			if closed {
-				fatal.If(t, e.Outcome(t.Context(), "", id(i), "", 1))
+				fatal.If(t, e.Outcome(t.Context(), "home", id(i), "", 1))
 			}
 			wait(t, e)
 		}
 		status := func(i int) string {
-			d, err := e.Decision(t.Context(), "", id(i))
+			d, err := e.Decision(t.Context(), "home", id(i))
 			if err != nil {
 				return "forgotten"
 			}

@@ -27,29 +27,29 @@ func TestDefer(t *testing.T) {
 	}
 	status := func(id, want string) {
 		t.Helper()
-		if d, err := e.Decision(t.Context(), "", id); err != nil || d.Status != want {
+		if d, err := e.Decision(t.Context(), "home", id); err != nil || d.Status != want {
 			t.Errorf("%s is %q, %v, want %q", id, d.Status, err, want)
 		}
 	}
-	is(t, "unknown", e.Activate(ctx, "", "x", 1), engine.ErrNotFound)
+	is(t, "unknown", e.Activate(ctx, "home", "x", 1), engine.ErrNotFound)
 	status("activated", "deferred")
 	for range 2 {
-		is(t, "in time", e.Activate(ctx, "", "activated", 1), nil)
+		is(t, "in time", e.Activate(ctx, "home", "activated", 1), nil)
 		status("activated", "open")
 	}
-	is(t, "an outcome", e.Outcome(ctx, "", "taken", shown, 1), nil)
+	is(t, "an outcome", e.Outcome(ctx, "home", "taken", shown, 1), nil)
 	status("taken", "chosen")
-	is(t, "a reward", e.Reward(ctx, "", "rewarded", []api.Reward{{Item: shown, Value: 1}}, 1), nil)
+	is(t, "a reward", e.Reward(ctx, "home", "rewarded", []api.Reward{{Item: shown, Value: 1}}, 1), nil)
 	status("rewarded", "chosen")
-	is(t, "a part", e.Reward(ctx, "", "passed", []api.Reward{{Item: shown}}, 1), nil)
+	is(t, "a part", e.Reward(ctx, "home", "passed", []api.Reward{{Item: shown}}, 1), nil)
 	status("passed", "open")
 
 	const late = 31 * minute
-	is(t, "too late", e.Activate(ctx, "", "activated-late", late), engine.ErrWithdrawn)
-	is(t, "too late again", e.Activate(ctx, "", "activated-late", late), engine.ErrWithdrawn)
-	is(t, "an outcome too late", e.Outcome(ctx, "", "never", shown, late), engine.ErrLate)
-	is(t, "none too late", e.Outcome(ctx, "", "never", "", late), engine.ErrConflict)
-	is(t, "none of another, too late", e.Outcome(ctx, "", "left", "", late), engine.ErrLate)
+	is(t, "too late", e.Activate(ctx, "home", "activated-late", late), engine.ErrWithdrawn)
+	is(t, "too late again", e.Activate(ctx, "home", "activated-late", late), engine.ErrWithdrawn)
+	is(t, "an outcome too late", e.Outcome(ctx, "home", "never", shown, late), engine.ErrLate)
+	is(t, "none too late", e.Outcome(ctx, "home", "never", "", late), engine.ErrConflict)
+	is(t, "none of another, too late", e.Outcome(ctx, "home", "left", "", late), engine.ErrLate)
 	if n, err := e.Expire(ctx, late); n != 2 || err != nil {
 		t.Errorf("%d expired, %v", n, err)
 	}
@@ -57,7 +57,7 @@ func TestDefer(t *testing.T) {
 		"activated": "expired", "passed": "expired"} {
 		status(id, want)
 	}
-	is(t, "a reward too late", e.Reward(ctx, "", "left", []api.Reward{{Item: shown, Value: 1}}, late), nil)
+	is(t, "a reward too late", e.Reward(ctx, "home", "left", []api.Reward{{Item: shown, Value: 1}}, late), nil)
 	wait(t, e)
 	s, err := e.Stats("home")
 	if err != nil || s.Decisions != 7 || s.Withdrawn != 3 || s.Expired != 2 || s.Outcomes != 2 || s.Learned != 4 ||

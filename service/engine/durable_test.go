@@ -63,7 +63,7 @@ func BenchmarkDecideOnDisk(b *testing.B) {
 			for left.Add(-1) >= 0 {
 				a, err := e.Decide(b.Context(), "home", r, 0)
 				if err == nil {
-					err = e.Outcome(b.Context(), "", a.Decision, "", 1)
+					err = e.Outcome(b.Context(), "home", a.Decision, "", 1)
 				}
 				if err != nil {
 					b.Error(err)

@@ -231,7 +231,7 @@ func TestRegretIsTheExperiments(t *testing.T) {
 					t.Fatalf("%s, record %s: regret %v in round %d, the experiment has %v", policy, record, total,
 						round, want[round-1])
 				}
-				fatal.If(t, engine.Outcome(t.Context(), "", a.Decision, item, 1))
+				fatal.If(t, engine.Outcome(t.Context(), "home", a.Decision, item, 1))
 				wait(t, engine)
 			}
 			if total < 0.1 {
@@ -284,21 +284,21 @@ func TestOutcomes(t *testing.T) {
 		math.Abs(a.Expected-(1-a.Outside)) > 1e-12 {
 		t.Errorf("probabilities sum to %v, and the revenue is %v", sum, a.Expected)
 	}
-	is(t, "not shown", e.Outcome(ctx, "", "a", "sku77", 1), engine.ErrNotShown)
-	is(t, "unknown", e.Outcome(ctx, "", "b", "", 1), engine.ErrNotFound)
-	for _, err := range []error{e.Outcome(ctx, "", "a", strings.Repeat("x", 1<<20), 1),
-		e.Outcome(ctx, "", strings.Repeat("x", 1<<20), "", 1)} {
+	is(t, "not shown", e.Outcome(ctx, "home", "a", "sku77", 1), engine.ErrNotShown)
+	is(t, "unknown", e.Outcome(ctx, "home", "b", "", 1), engine.ErrNotFound)
+	for _, err := range []error{e.Outcome(ctx, "home", "a", strings.Repeat("x", 1<<20), 1),
+		e.Outcome(ctx, "home", strings.Repeat("x", 1<<20), "", 1)} {
 		if err == nil || len(err.Error()) > 1000 {
 			t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
 		}
 	}
-	is(t, "first", e.Outcome(ctx, "", "a", a.IDs()[1], 1), nil)
+	is(t, "first", e.Outcome(ctx, "home", "a", a.IDs()[1], 1), nil)
 	before := e.Sequence()
-	is(t, "again", e.Outcome(ctx, "", "a", a.IDs()[1], 2), nil)
-	is(t, "another", e.Outcome(ctx, "", "a", a.IDs()[0], 2), engine.ErrConflict)
-	is(t, "none", e.Outcome(ctx, "", "a", "", 2), engine.ErrConflict)
+	is(t, "again", e.Outcome(ctx, "home", "a", a.IDs()[1], 2), nil)
+	is(t, "another", e.Outcome(ctx, "home", "a", a.IDs()[0], 2), engine.ErrConflict)
+	is(t, "none", e.Outcome(ctx, "home", "a", "", 2), engine.ErrConflict)
 	expect.Equal(t, e.Sequence(), before, "a repeated outcome is in the log twice")
-	d, err := e.Decision(t.Context(), "", "a")
+	d, err := e.Decision(t.Context(), "home", "a")
 	if err != nil || d.Status != "chosen" || d.Choice != a.IDs()[1] {
 		t.Errorf("decision %+v, %v", d, err)
 	}
@@ -315,10 +315,10 @@ func TestOutcomes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	is(t, "late", e.Outcome(ctx, "", "late", a.IDs()[0], 11+30*minute), engine.ErrLate)
-	is(t, "late again", e.Outcome(ctx, "", "late", a.IDs()[0], 11+30*minute), engine.ErrLate)
-	is(t, "late, but none", e.Outcome(ctx, "", "late", "", 11+30*minute), engine.ErrConflict)
-	is(t, "in time", e.Outcome(ctx, "", "none", "", 10+30*minute), nil)
+	is(t, "late", e.Outcome(ctx, "home", "late", a.IDs()[0], 11+30*minute), engine.ErrLate)
+	is(t, "late again", e.Outcome(ctx, "home", "late", a.IDs()[0], 11+30*minute), engine.ErrLate)
+	is(t, "late, but none", e.Outcome(ctx, "home", "late", "", 11+30*minute), engine.ErrConflict)
+	is(t, "in time", e.Outcome(ctx, "home", "none", "", 10+30*minute), nil)
 	if n, err := e.Expire(ctx, 10+30*minute); n != 0 || err != nil {
 		t.Errorf("%d expired, %v, before the window is over", n, err)
 	}
@@ -364,7 +364,7 @@ func TestMadeIDs(t *testing.T) {
 		fatal.If(t, e.Delete(t.Context(), "home", nil, 0))
 	}
 	for id := range seen {
-		is(t, "deleted", e.Outcome(t.Context(), "", id, "", 0), engine.ErrNotFound)
+		is(t, "deleted", e.Outcome(t.Context(), "home", id, "", 0), engine.ErrNotFound)
 	}
 	made := opened(t, engine.Options{Store: new(memlog.Store), NewID: func() string { return "chosen" }})
 	put(t, made, "home", shop)
@@ -394,7 +394,7 @@ func TestExpiryAfterAStepOfTheClock(t *testing.T) {
 	e = opened(t, engine.Options{Store: store, Snapshot: data})
 	expired(31*minute+1, 1)
 	expired(31*minute+1, 0)
-	if d, err := e.Decision(t.Context(), "", "d2"); err != nil || d.Status != "open" {
+	if d, err := e.Decision(t.Context(), "home", "d2"); err != nil || d.Status != "open" {
 		t.Errorf("the one made last: %+v, %v", d, err)
 	}
 	expired(33*minute, 1)

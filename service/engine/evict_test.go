@@ -39,13 +39,13 @@ func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
 	if s := fill(0, false); s.Learned != 0 || s.Expired != 0 || s.ExpiredEarly == 0 || s.ByPolicy.Rounds != 0 {
 		t.Errorf("after early ends: %+v", s)
 	}
-	if d, err := e.Decision(t.Context(), "", "d0"); err == nil && d.Status != "evicted" {
+	if d, err := e.Decision(t.Context(), "home", "d0"); err == nil && d.Status != "evicted" {
 		t.Errorf("the first decision is %+v", d)
 	}
 	for what, err := range map[string]error{
-		"an item": e.Outcome(t.Context(), "", "d0", "sku0", 1), "none": e.Outcome(t.Context(), "", "d0", "", 1),
-		"a reward":      e.Reward(t.Context(), "", "d0", []api.Reward{{Item: "sku0", Value: 1}}, 1),
-		"an activation": e.Activate(t.Context(), "", "d0", 1),
+		"an item": e.Outcome(t.Context(), "home", "d0", "sku0", 1), "none": e.Outcome(t.Context(), "home", "d0", "", 1),
+		"a reward":      e.Reward(t.Context(), "home", "d0", []api.Reward{{Item: "sku0", Value: 1}}, 1),
+		"an activation": e.Activate(t.Context(), "home", "d0", 1),
 	} {
 		is(t, what, err, engine.ErrEvicted)
 		if err != nil && !strings.Contains(err.Error(),

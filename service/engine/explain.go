@@ -15,10 +15,6 @@ import (
 // turn.
 func (e *Engine) Explain(ctx context.Context, placement, id string, now int64,
 	turn func() (leave func(), err error)) (*api.Explanation, error) {
-	placement, err := e.placementOf(ctx, placement, id)
-	if err != nil {
-		return nil, err
-	}
 	f, err := e.anyDecision(ctx, placement, id)
 	if err != nil {
 		return nil, err

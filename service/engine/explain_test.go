@@ -312,7 +312,7 @@ func TestExplainLater(t *testing.T) {
 		t.Fatalf("version %d decides, %d is kept", a.PolicyEntry, version)
 	}
 	explain := func() *api.Explanation {
-		x := fatal.Or(e.Explain(t.Context(), "", a.Decision, 0, nil))(t)
+		x := fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0, nil))(t)
 		checkReasons(t, x)
 		return x
 	}

@@ -20,7 +20,7 @@ func shopOn(t *testing.T, e *engine.Engine, name string, decisions int) {
 	for i := range decisions {
 		id := name + string(rune('a'+i))
 		decide(t, e, "home", stock(id, 3), 0)
-		is(t, id, e.Outcome(t.Context(), "", id, "", 1), nil)
+		is(t, id, e.Outcome(t.Context(), "home", id, "", 1), nil)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestBeginAgain(t *testing.T) {
 		}
 	}
 	check(e, 0)
-	_, err = e.Decision(t.Context(), "", "xa")
+	_, err = e.Decision(t.Context(), "home", "xa")
 	is(t, "a decision that the log no longer has", err, engine.ErrNotFound)
 	is(t, "rolling back", e.RollBack(t.Context(), "home", version, nil, 2), nil)
 	shopOn(t, e, "y", 3)

@@ -92,22 +92,22 @@ func busy(t testing.TB, store engine.Log) []byte {
 		}
 		page = decide(t, e, "home", r, 0).IDs()
 	}
-	fatal.If(t, e.Choose(t.Context(), "", "d", []api.Choice{{Item: page[0], Quantity: new(2), Value: new(1.5)},
+	fatal.If(t, e.Choose(t.Context(), "home", "d", []api.Choice{{Item: page[0], Quantity: new(2), Value: new(1.5)},
 		{Item: page[1]}}, 1))
-	fatal.If(t, e.Correct(t.Context(), "", "d", api.Correction{ID: "return", Item: page[1], Value: new(-1.0)}, 1))
-	fatal.If(t, e.Correct(t.Context(), "", "d", api.Correction{ID: "mistake", Item: page[0]}, 1))
+	fatal.If(t, e.Correct(t.Context(), "home", "d", api.Correction{ID: "return", Item: page[1], Value: new(-1.0)}, 1))
+	fatal.If(t, e.Correct(t.Context(), "home", "d", api.Correction{ID: "mistake", Item: page[0]}, 1))
 	r := stock("e", 3)
 	r.Baseline = []string{"sku2"}
 	fatal.Or(e.Decide(t.Context(), "shadow", r, 0))(t)
 	for id, item := range map[string]string{"a": "sku0", "b": ""} {
-		fatal.If(t, e.Outcome(t.Context(), "", id, item, 1))
+		fatal.If(t, e.Outcome(t.Context(), "home", id, item, 1))
 	}
 	for _, id := range []string{"f", "g"} {
 		r := stock(id, 3)
 		r.Defer, r.Slots = true, []api.Slot{{ID: "left", Exclude: []string{"sku0"}}, {ID: "right"}}
 		a := decide(t, e, "home", r, 0)
 		if id == "g" {
-			fatal.If(t, e.Reward(t.Context(), "", "g", []api.Reward{{Item: a.IDs()[0], Value: 0.1}}, 1))
+			fatal.If(t, e.Reward(t.Context(), "home", "g", []api.Reward{{Item: a.IDs()[0], Value: 0.1}}, 1))
 		}
 	}
 	fatal.Or(e.Keep(t.Context(), "home", "", 1))(t)

@@ -27,7 +27,7 @@ func one(t *testing.T, e *engine.Engine, placement, id string, x float64) {
 	t.Helper()
 	r := &api.Request{Decision: id, Items: []api.Item{{ID: "i", Features: api.Values{api.Number("x", x)}}}}
 	fatal.Or(e.Decide(t.Context(), placement, r, 0))(t)
-	fatal.If(t, e.Outcome(t.Context(), "", id, "i", 1))
+	fatal.If(t, e.Outcome(t.Context(), placement, id, "i", 1))
 }
 
 // fragile is a learner that cannot be restored after a panic.
@@ -74,7 +74,7 @@ func TestSlowLearner(t *testing.T) {
 		if i == rounds-1 {
 			break
 		}
-		fatal.If(t, e.Outcome(t.Context(), "", id, "", 1))
+		fatal.If(t, e.Outcome(t.Context(), "slow", id, "", 1))
 		for waiting.Load() == 0 { // it took the first one out of its queue
 			time.Sleep(time.Millisecond)
 		}

@@ -238,7 +238,7 @@ func (m *machine) Outcome(t *rapid.T) {
 	}
 	switch {
 	case d == nil:
-		want(t, "outcome", err, m.unnamed(place, id))
+		want(t, "outcome", err, engine.ErrNotFound)
 		return
 	case len(d.order(choices)) < len(choices):
 		want(t, "outcome", err, engine.ErrNotShown)
@@ -282,7 +282,7 @@ func (m *machine) Correct(t *rapid.T) {
 	}
 	err := m.some(t).Correct(t.Context(), place, id, c, m.now)
 	if d == nil {
-		want(t, "correct", err, m.unnamed(place, id))
+		want(t, "correct", err, engine.ErrNotFound)
 		return
 	}
 	at := slices.IndexFunc(d.corrections, func(other api.Correction) bool { return other.ID == c.ID })
@@ -303,34 +303,11 @@ func (m *machine) Correct(t *rapid.T) {
 	}
 }
 
-// named draws a decision, by its id and its placement, or by its id only.
+// named draws a decision by its placement and its id.
 func (m *machine) named(t *rapid.T) (place, id string, d *modelDecision) {
 	id = rapid.SampledFrom(decisionNames).Draw(t, "id")
-	place = rapid.SampledFrom([]string{"", "home", "cart"}).Draw(t, "placement")
-	if place != "" {
-		return place, id, m.asked[modelKey{place, id}]
-	}
-	if len(m.of(id)) == 1 {
-		d = m.of(id)[0]
-	}
-	return place, id, d
-}
-
-func (m *machine) of(id string) (all []*modelDecision) {
-	for key, d := range m.asked {
-		if key.id == id {
-			all = append(all, d)
-		}
-	}
-	return all
-}
-
-// unnamed is the error for a name that is not of one decision.
-func (m *machine) unnamed(place, id string) error {
-	if place == "" && len(m.of(id)) > 1 {
-		return engine.ErrAmbiguous
-	}
-	return engine.ErrNotFound
+	place = rapid.SampledFrom([]string{"home", "cart"}).Draw(t, "placement")
+	return place, id, m.asked[modelKey{place, id}]
 }
 
 func (m *machine) late(d *modelDecision) bool {
@@ -350,7 +327,7 @@ func (m *machine) Activate(t *rapid.T) {
 	place, id, d := m.named(t)
 	err := m.some(t).Activate(t.Context(), place, id, m.now)
 	if d == nil {
-		want(t, "activate", err, m.unnamed(place, id))
+		want(t, "activate", err, engine.ErrNotFound)
 		return
 	}
 	if d.status == "deferred" && m.late(d) {
@@ -376,7 +353,7 @@ func (m *machine) Reward(t *rapid.T) {
 	}
 	err := m.some(t).Reward(t.Context(), place, id, rewards, m.now)
 	if d == nil {
-		want(t, "reward", err, m.unnamed(place, id))
+		want(t, "reward", err, engine.ErrNotFound)
 		return
 	}
 	rewards = slices.DeleteFunc(rewards, func(r api.Reward) bool { return slices.Contains(d.passed, r.Item) })

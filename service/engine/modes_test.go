@@ -137,7 +137,7 @@ func TestGain(t *testing.T) {
 			item = a.IDs()[0]
 			revenue = *r.Items[item[len("sku")]-'0'].Revenue
 		}
-		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, item, 1))
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, item, 1))
 		if a.Mode == offer.ByPolicy {
 			sum += revenue * 4 / 3
 		} else {
@@ -161,7 +161,7 @@ func TestNoGainUnderACapacity(t *testing.T) {
 	put(t, e, "home", `{"max_size":2,"capacity":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.25}`)
 	for range 100 {
 		a := decide(t, e, "home", stock("", 4), 0)
-		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, a.IDs()[0], 1))
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 1))
 	}
 	decide(t, e, "home", stock("", 4), 3600*second)
 	if s := fatal.Or(e.Stats("home"))(t); s.ByChance.Rounds == 0 || len(s.Gains) != 0 {
@@ -208,7 +208,7 @@ func TestShadow(t *testing.T) {
 	if want := v[1] / (1 + v[3] + v[1]); math.Abs(a.Probability[1]-want) > 1e-12 {
 		t.Errorf("p(sku1|S) = %v, want %v", a.Probability[1], want)
 	}
-	fatal.If(t, e.Outcome(t.Context(), "", "a", "sku3", 1))
+	fatal.If(t, e.Outcome(t.Context(), "home", "a", "sku3", 1))
 	wait(t, e)
 	s, _ := e.Stats("home")
 	own := (v[0]*1 + v[1]*2) / (1 + v[0] + v[1])
@@ -257,7 +257,7 @@ func TestConstraints(t *testing.T) {
 			t.Fatalf("round %d shows %v", i, a.IDs())
 		}
 		seen[len(a.IDs())] = true
-		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, a.IDs()[0], 1))
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 1))
 		if i < 10 {
 			wait(t, e)
 		}
@@ -284,7 +284,7 @@ func TestChanges(t *testing.T) {
 		t.Errorf("another window: %+v", s)
 	}
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"},{"name":"size","kind":"number","default":0}],"policy":{"name":"ucb-mnl"}}`)
-	expect.Error(t, e.Outcome(t.Context(), "", "b", "", 20*minute), nil, "an outcome of before")
+	expect.Error(t, e.Outcome(t.Context(), "home", "b", "", 20*minute), nil, "an outcome of before")
 	one2 := &api.Request{Decision: "c", Items: []api.Item{{ID: "i", Features: api.Values{api.Number("x", 1)}}}}
 	decide(t, e, "home", one2, 0)
 	wait(t, e)

@@ -34,8 +34,6 @@ var (
 )
 
 var (
-	// ErrAmbiguous is returned for a call without a placement if several placements know the decision id.
-	ErrAmbiguous = errors.New("several placements have a decision of this id")
 	// ErrNotReady is returned for accepting a second learner that cannot decide yet.
 	ErrNotReady = errors.New("the second learner cannot decide before it has read the log, nor while an alarm holds " +
 		"rounds back: accept it later")

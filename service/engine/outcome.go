@@ -20,7 +20,7 @@ func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, 
 }
 
 // Choose reports the outcome of a placement's decision: the items taken, or none. It returns when the outcome is in the
-// log, before it is learned. An empty placement means the result of Find, with its errors.
+// log, before it is learned.
 //
 // Reporting the same outcome twice is a no-op; a different one returns ErrConflict. If the decision ended without an
 // outcome, because its attribution window is over or because it left memory, the outcome is recorded and its revenue
@@ -36,7 +36,7 @@ func (e *Engine) Choose(ctx context.Context, placement, decision string, choices
 }
 
 // Reward reports the outcome of a placement's decision as rewards of some or all items shown, for callers that observe
-// no choice. An empty placement means the result of Find, with its errors. A choice is drawn from the rewards,
+// no choice. A choice is drawn from the rewards,
 //
 //	P(item k is chosen) = v_k / max(1, Σ v)
 //
@@ -70,7 +70,6 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 // Correct corrects the outcome of a placement's decision, for as long as the placement remembers the decision. It
 // returns when the correction is in the log. Sums of earnings change, at the time of the decision; learners, the guard and
 // the intervals of experiments do not. An item that the outcome lacks counts as taken from now on.
-// An empty placement means the result of Find, with its errors.
 //
 // Repeating a correction under its id is a no-op. Reusing the id for a different correction returns ErrConflict, as
 // does withdrawing an item that was not taken, or correcting a withdrawn sale. Other errors are *api.FieldError, ErrNotFound,
@@ -99,10 +98,10 @@ func checkCorrection(c *api.Correction) error {
 	return api.CheckAmount("/value", *c.Value, -api.MaxAmount)
 }
 
-// Activate records that the items of a deferred decision were shown, so that its outcome can come. An empty placement
-// means the result of Find, with its errors. Activating a decision twice, or one that is not deferred, is a no-op. The
-// attribution window begins with the decision: after it the decision is withdrawn, teaches nothing, and Activate
-// returns ErrWithdrawn. Other errors are ErrEvicted, ErrNotFound, ErrStopped and ctx's.
+// Activate records that the items of a deferred decision were shown, so that its outcome can come. Activating a
+// decision twice, or one that is not deferred, is a no-op. The attribution window begins with the decision: after it the
+// decision is withdrawn, teaches nothing, and Activate returns ErrWithdrawn. Other errors are ErrEvicted, ErrNotFound,
+// ErrStopped and ctx's.
 //
 // An outcome also activates a deferred decision.
 func (e *Engine) Activate(ctx context.Context, placement, decision string, now int64) error {
@@ -126,11 +125,7 @@ func (e *Engine) Measure(ctx context.Context, placement, decision string, metric
 // perform makes the change that a call is for, if this engine leads.
 func (e *Engine) perform(ctx context.Context, c *remoteCall, now int64) error {
 	if c.what == callActivate {
-		placement, err := e.placementOf(ctx, c.placement, c.decision)
-		if err != nil {
-			return err
-		}
-		return e.submit(ctx, func(b *state.Batch) error { return b.Activate(placement, c.decision, now) })
+		return e.submit(ctx, func(b *state.Batch) error { return b.Activate(c.placement, c.decision, now) })
 	}
 	return e.concerning(ctx, c.placement, c.decision, func(b *state.Batch, f *state.Lookup) error {
 		switch c.what {

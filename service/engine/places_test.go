@@ -61,7 +61,7 @@ func TestOrdersOfPolicies(t *testing.T) {
 			math.Abs(a.Probability[1]-0.5/2.5) > 1e-12 {
 			t.Errorf("%s: probabilities %v, want 0.4 and 0.2", mode, a.Probability)
 		}
-		fatal.If(t, e.Outcome(t.Context(), "", "a", want[1], 1))
+		fatal.If(t, e.Outcome(t.Context(), "home", "a", want[1], 1))
 		wait(t, e)
 		// The log holds the rows of the items shown, in the order of the request.
 		if len(seen) == 0 || !slices.Equal(seen[len(seen)-1], []int{1, 0}) {
@@ -94,7 +94,7 @@ func TestPlacementWithPositionEffects(t *testing.T) {
 				bought, best = id, v
 			}
 		}
-		fatal.If(t, e.Outcome(t.Context(), "", r.Decision, bought, 1))
+		fatal.If(t, e.Outcome(t.Context(), "home", r.Decision, bought, 1))
 	}
 	wait(t, e)
 	r := &api.Request{Decision: "last"}

@@ -114,7 +114,7 @@ func (e *remoteError) Unwrap() error { return e.of }
 
 // remoteKinds are the errors that callers distinguish.
 var remoteKinds = []error{
-	ErrNotFound, ErrConflict, ErrAmbiguous, ErrNotShown, ErrLate, ErrWithdrawn, ErrEvicted, ErrMemory, ErrRelearning,
+	ErrNotFound, ErrConflict, ErrNotShown, ErrLate, ErrWithdrawn, ErrEvicted, ErrMemory, ErrRelearning,
 	ErrUnread, page.ErrPolicy, ErrFollower, ErrNoLeader, ErrStopped,
 }
 

@@ -200,7 +200,7 @@ func TestFollowersOutcomes(t *testing.T) {
 	}{
 		{f.Outcome(t.Context(), "home", "a", "sku1", 1), nil},
 		{f.Outcome(t.Context(), "home", "a", "sku1", 1), nil},
-		{f.Outcome(t.Context(), "", "a", "sku1", 1), nil},
+		{f.Outcome(t.Context(), "home", "a", "sku1", 1), nil},
 		{f.Outcome(t.Context(), "home", "a", "", 1), engine.ErrConflict},
 		{f.Outcome(t.Context(), "home", "a", "other", 1), engine.ErrNotShown},
 		{f.Outcome(t.Context(), "home", "z", "", 1), engine.ErrNotFound},
@@ -291,8 +291,8 @@ func TestLeaderInDoubt(t *testing.T) {
 	engine.SetLeaderPatience(10*time.Millisecond, 100*time.Millisecond)
 	is(t, "an unknown decision of a leader in doubt", p.follower.Outcome(t.Context(), "home", "a", "", 1),
 		engine.ErrNoLeader)
-	_, err := p.leader.Find(t.Context(), "a", nil)
-	is(t, "its placement", err, engine.ErrNoLeader)
+	_, err := p.leader.Decision(t.Context(), "home", "a")
+	is(t, "reading it", err, engine.ErrNoLeader)
 	if err := p.leader.Confirm(t.Context()); !errors.Is(err, engine.ErrNoLeader) ||
 		!errors.Is(err, eventlog.ErrFenced) {
 		t.Errorf("%v, want ErrNoLeader, and why", err)
@@ -326,9 +326,7 @@ func TestFollowerLooksForADecision(t *testing.T) {
 	store.gate <- struct{}{}
 	reach(t, f, e.Sequence())
 	for i, ask := range []func(id string) error{
-		func(id string) error { _, err := f.Find(t.Context(), id, nil); return err },
 		func(id string) error { _, err := f.Decision(t.Context(), "home", id); return err },
-		func(id string) error { _, err := f.Decision(t.Context(), "", id); return err },
 		func(id string) error { _, err := f.Explain(t.Context(), "home", id, 0, nil); return err },
 		func(id string) error { return f.Outcome(t.Context(), "home", id, "", 1) },
 	} {

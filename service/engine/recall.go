@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/page"
-	"vitrine/service/setup"
 	"vitrine/service/state"
 )
 
@@ -78,13 +75,9 @@ func (e *Engine) earlier(ctx context.Context, name, decision string,
 }
 
 // concerning submits a proposal about a remembered decision, and repeats it if the decision was replaced
-// meanwhile. An empty placement means the one that Find returns, with its errors.
+// meanwhile.
 func (e *Engine) concerning(ctx context.Context, placement, id string,
 	propose func(b *state.Batch, f *state.Lookup) error) error {
-	placement, err := e.placementOf(ctx, placement, id)
-	if err != nil {
-		return err
-	}
 	for {
 		f, err := e.recallNow(ctx, placement, id)
 		switch {
@@ -112,43 +105,6 @@ func (e *Engine) missing(placement, id string) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.state.Missing(e.state.Placements[placement], id)
-}
-
-// placementOf returns the named placement, or the one that Find returns.
-func (e *Engine) placementOf(ctx context.Context, placement, id string) (string, error) {
-	if placement != "" {
-		return placement, nil
-	}
-	return e.Find(ctx, id, nil)
-}
-
-// Find returns the placement of the decision with an id, among the placements for which may returns true; nil means
-// all. It returns ErrAmbiguous if several placements know the id, and ErrNotFound if no placement does. Before that it
-// catches up and looks again, and may return CatchUp's errors.
-func (e *Engine) Find(ctx context.Context, id string, may func(placement string) bool) (placement string, err error) {
-	placement, err = e.find(id, may)
-	if !errors.Is(err, ErrNotFound) {
-		return placement, err
-	}
-	if err := e.CatchUp(ctx); err != nil {
-		return "", err
-	}
-	return e.find(id, may)
-}
-
-// find is Find without catching up.
-func (e *Engine) find(id string, may func(placement string) bool) (placement string, err error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	names := e.state.Find(id, may)
-	switch len(names) {
-	case 0:
-		return "", state.UnknownDecision(id)
-	case 1:
-		return names[0], nil
-	}
-	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, setup.MaxDecision), ErrAmbiguous,
-		strings.Join(names, ", "))
 }
 
 // Time returns the time of a log entry. Its errors are ErrUnread, which may wrap [eventlog.ErrRemoved], and ctx's.

@@ -33,9 +33,9 @@ func rewarded(t *testing.T, rounds int, calls ...map[int]float64) [4]float64 {
 			for place, v := range call {
 				rewards = append(rewards, api.Reward{Item: a.IDs()[place-1], Value: v})
 			}
-			fatal.If(t, e.Reward(t.Context(), "", a.Decision, rewards, 1))
+			fatal.If(t, e.Reward(t.Context(), "home", a.Decision, rewards, 1))
 		}
-		d, err := e.Decision(t.Context(), "", a.Decision)
+		d, err := e.Decision(t.Context(), "home", a.Decision)
 		if err != nil || d.Status == "expired" {
 			t.Fatalf("%+v, %v", d, err)
 		}
@@ -92,7 +92,7 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 	put(t, e, "home", three)
 	a := decide(t, e, "home", stock("a", 4), 0)
 	tell := func(id string, now int64, rewards ...api.Reward) error {
-		return e.Reward(t.Context(), "", id, rewards, now)
+		return e.Reward(t.Context(), "home", id, rewards, now)
 	}
 	is(t, "unknown", tell("b", 1), engine.ErrNotFound)
 	is(t, "not shown", tell("a", 1, api.Reward{Item: "sku9"}), engine.ErrNotShown)
@@ -107,15 +107,15 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 	is(t, "a part", tell("a", 1, api.Reward{Item: a.IDs()[0]}), nil)
 	is(t, "the same part", tell("a", 1, api.Reward{Item: a.IDs()[0], Value: 1}), nil)
 	expect.Equal(t, e.Sequence(), before+1, e.Sequence()-before, "entries")
-	is(t, "an outcome against it", e.Outcome(t.Context(), "", "a", a.IDs()[0], 1), engine.ErrConflict)
-	is(t, "an outcome", e.Outcome(t.Context(), "", "a", a.IDs()[1], 1), nil)
+	is(t, "an outcome against it", e.Outcome(t.Context(), "home", "a", a.IDs()[0], 1), engine.ErrConflict)
+	is(t, "an outcome", e.Outcome(t.Context(), "home", "a", a.IDs()[1], 1), nil)
 	is(t, "after it", tell("a", 1, api.Reward{Item: a.IDs()[2], Value: 1}), nil)
-	if d, _ := e.Decision(t.Context(), "", "a"); d.Choice != a.IDs()[1] || e.Sequence() != before+2 {
+	if d, _ := e.Decision(t.Context(), "home", "a"); d.Choice != a.IDs()[1] || e.Sequence() != before+2 {
 		t.Errorf("decision %+v, %d entries", d, e.Sequence()-before)
 	}
 	c := decide(t, e, "home", stock("c", 4), 0)
 	is(t, "late", tell("c", 31*minute, api.Reward{Item: c.IDs()[0], Value: 1}), nil)
-	if d, _ := e.Decision(t.Context(), "", "c"); d.Status != "expired" {
+	if d, _ := e.Decision(t.Context(), "home", "c"); d.Status != "expired" {
 		t.Errorf("decision %+v", d)
 	}
 }

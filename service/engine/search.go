@@ -17,13 +17,8 @@ func WithSearch(ctx context.Context) context.Context {
 	return context.WithValue(ctx, searchKey{}, true)
 }
 
-// Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the result of Find, with
-// its errors. Other errors are ErrUnread and ctx's.
+// Decision returns a remembered decision of a placement, or ErrNotFound. Other errors are ErrUnread and ctx's.
 func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, error) {
-	placement, err := e.placementOf(ctx, placement, id)
-	if err != nil {
-		return Decision{}, err
-	}
 	f, err := e.anyDecision(ctx, placement, id)
 	if err != nil {
 		return Decision{}, err

@@ -35,7 +35,7 @@ func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stat
 		if rng.Float64() < 1/(1+math.Exp(-x)) == (math.Abs(x) < 100) { // the extreme ones say the opposite
 			item = "a"
 		}
-		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, item, 2))
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, item, 2))
 		wait(t, e)
 		return a
 	}
@@ -193,7 +193,7 @@ func TestUnsoundPolicies(t *testing.T) {
 		for i := range 30 {
 			id := fmt.Sprint("d", i)
 			decide(t, e, "home", stock(id, 1), 1)
-			fatal.If(t, e.Outcome(t.Context(), "", id, "", 2))
+			fatal.If(t, e.Outcome(t.Context(), "home", id, "", 2))
 			wait(t, e)
 		}
 		if s, err := e.Stats("home"); err != nil || s.Unsound != (c.problem != "") ||

@@ -72,7 +72,7 @@ func TestManyCallers(t *testing.T) {
 				if c%2 == 1 && i%3 == 0 {
 					item = a.IDs()[0] // the twin may tell something else
 				}
-				err = e.Outcome(t.Context(), "", id, item, int64(i)+1)
+				err = e.Outcome(t.Context(), "home", id, item, int64(i)+1)
 				if err != nil && !errors.Is(err, engine.ErrConflict) {
 					t.Errorf("outcome: %v", err)
 				}
@@ -137,9 +137,9 @@ func TestFailingLog(t *testing.T) {
 		_, err := e.Decide(t.Context(), "home", stock("b", 2), 0)
 		is(t, "decide", err, engine.ErrStopped)
 		is(t, "decide", err, eventlog.ErrReopen)
-		is(t, "outcome", e.Outcome(t.Context(), "", "a", "", 1), engine.ErrStopped)
-		is(t, "outcome", e.Outcome(t.Context(), "", "a", "", 1), eventlog.ErrReopen)
-		_, err = e.Decision(t.Context(), "", "b")
+		is(t, "outcome", e.Outcome(t.Context(), "home", "a", "", 1), engine.ErrStopped)
+		is(t, "outcome", e.Outcome(t.Context(), "home", "a", "", 1), eventlog.ErrReopen)
+		_, err = e.Decision(t.Context(), "home", "b")
 		is(t, "the decision, which may be in the log", err, engine.ErrStopped)
 
 		// Opened again, the decision is there if it was written, and its request gets its answer.
@@ -191,7 +191,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		id := fmt.Sprintf("d%03d", i)
 		decide(t, e, "home", stock(id, 3), int64(i))
 		if i%3 == 0 {
-			fatal.If(t, e.Outcome(t.Context(), "", id, "", int64(i)))
+			fatal.If(t, e.Outcome(t.Context(), "home", id, "", int64(i)))
 		}
 		if i%20 == 0 {
 			wait(t, e) // the learner's own bound is separate
@@ -206,8 +206,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		s.Decisions != s.Outcomes+s.ExpiredEarly+uint64(s.Pending) {
 		t.Errorf("stats %+v", s)
 	}
-	is(t, "forgotten", e.Outcome(t.Context(), "", "d000", "", 1000), engine.ErrNotFound)
-	d, err := e.Decision(t.Context(), "", "d398")
+	is(t, "forgotten", e.Outcome(t.Context(), "home", "d000", "", 1000), engine.ErrNotFound)
+	d, err := e.Decision(t.Context(), "home", "d398")
 	if err != nil || d.Status != "open" {
 		t.Errorf("one of the last decisions is %+v, %v", d, err)
 	}
@@ -218,8 +218,8 @@ func TestMemoryIsBounded(t *testing.T) {
 			last = b.Decision
 		}
 	}
-	is(t, "too small", e.Outcome(t.Context(), "", last, "sku0", 1000), engine.ErrEvicted)
-	is(t, "too small to be activated", e.Activate(t.Context(), "", last, 1000), engine.ErrEvicted)
+	is(t, "too small", e.Outcome(t.Context(), "home", last, "sku0", 1000), engine.ErrEvicted)
+	is(t, "too small to be activated", e.Activate(t.Context(), "home", last, 1000), engine.ErrEvicted)
 	if uint64(evicted) != s.ExpiredEarly {
 		t.Errorf("%d are evicted, the log says so of %d", s.ExpiredEarly, evicted)
 	}
@@ -372,7 +372,7 @@ func TestMemoryShrinks(t *testing.T) {
 			id := fmt.Sprintf("%v-%d", closed, i)
 			decide(t, e, "home", stock(id, 1), 0)
 			if closed {
-				fatal.If(t, e.Outcome(t.Context(), "", id, "", 1))
+				fatal.If(t, e.Outcome(t.Context(), "home", id, "", 1))
 			}
 		}
 		wait(t, e)

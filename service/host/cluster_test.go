@@ -147,7 +147,7 @@ func TestServicesShareALog(t *testing.T) {
 		to.ask(201, "POST", "/v1/placements/home/decisions",
 			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`,
 				i, i%3))
-		and.ask(204, "POST", fmt.Sprintf("/v1/decisions/d%d/outcome", i), `{"choice":null}`)
+		and.ask(204, "POST", fmt.Sprintf("/v1/placements/home/decisions/d%d/outcome", i), `{"choice":null}`)
 	}
 	first.until("retention", func() bool { return first.said(`"msg":"removed"`) })
 	if second.said(`"msg":"snapshot"`) || second.said(`"msg":"removed"`) {
@@ -313,7 +313,7 @@ func TestRemovedWhileOpening(t *testing.T) {
 		for i := range 100 {
 			leader.ask(201, "POST", "/v1/placements/home/decisions",
 				fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, i))
-			leader.ask(204, "POST", fmt.Sprintf("/v1/decisions/d%d/outcome", i), `{"choice":null}`)
+			leader.ask(204, "POST", fmt.Sprintf("/v1/placements/home/decisions/d%d/outcome", i), `{"choice":null}`)
 		}
 		leader.until("retention", func() bool { return leader.said(`"msg":"removed"`) })
 		return nil

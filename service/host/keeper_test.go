@@ -60,7 +60,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 		t.Helper()
 		r := &api.Request{Decision: id, Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
 		fatal.Or(e.Decide(ctx, "home", r, 1))(t)
-		fatal.If(t, e.Outcome(ctx, "", id, "a", 2))
+		fatal.If(t, e.Outcome(ctx, "home", id, "a", 2))
 	}
 	var log bytes.Buffer
 	now := time.Unix(1000, 0)
@@ -137,7 +137,7 @@ func TestLooksAtALogThatCannotBeCut(t *testing.T) {
 			id := fmt.Sprint("d", decisions)
 			r := &api.Request{Decision: id, Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
 			fatal.Or(e.Decide(ctx, "home", r, 1))(t)
-			fatal.If(t, e.Outcome(ctx, "", id, "a", 2))
+			fatal.If(t, e.Outcome(ctx, "home", id, "a", 2))
 		}
 	}
 	var log bytes.Buffer

@@ -61,7 +61,7 @@ func (s *shrinking) trade(decisions int) {
 		}
 		a := fatal.Or(s.engine.Decide(s.Context(), "home", r, s.now.UnixNano()))(s)
 		if s.decisions%4 > 0 {
-			fatal.If(s, s.engine.Outcome(s.Context(), "", a.Decision, a.IDs()[0], s.now.UnixNano()))
+			fatal.If(s, s.engine.Outcome(s.Context(), "home", a.Decision, a.IDs()[0], s.now.UnixNano()))
 		}
 		fatal.Or(s.engine.Expire(s.Context(), s.now.UnixNano()))(s)
 	}

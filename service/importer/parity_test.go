@@ -256,7 +256,7 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 			choice = `"` + page[taken-1] + `"`
 			report = `{"choice":` + choice + `}`
 		}
-		l.send("POST", "/v1/decisions/"+id+"/outcome", report, nil)
+		l.send("POST", "/v1/placements/home/decisions/"+id+"/outcome", report, nil)
 
 		stamp := l.now.Format(time.RFC3339Nano)
 		place, outcomes, actions := map[string]int{}, []string{}, []string{}

@@ -83,7 +83,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%d decisions and %d outcomes were noted", len(decisions), len(outcomes))
 			}
 			for id, shown := range decisions {
-				d, err := e.Decision(t.Context(), "", id)
+				d, err := e.Decision(t.Context(), "p", id)
 				if err != nil || !slices.Equal(d.Offer.IDs(), shown) {
 					t.Fatalf("%s: %v was noted, the service has %+v, %v", id, shown, d, err)
 				}

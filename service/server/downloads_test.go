@@ -104,7 +104,7 @@ func TestModel(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", plain)
 	s.want(201, "POST", "/v1/placements/home/decisions",
 		`{"decision_id":"a","items":[{"id":"sku1","features":{"x":1},"revenue":3}]}`)
-	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":"sku1"}`)
+	s.want(204, "POST", "/v1/placements/home/decisions/a/outcome", `{"choice":"sku1"}`)
 	a := s.want(200, "GET", "/v1/placements/home/model", "")
 	var m api.LearnerState
 	fatal.If(t, json.Unmarshal([]byte(a.body), &m))

@@ -73,18 +73,18 @@ func TestEvents(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/other", plain)
 	s.want(201, "POST", "/v1/placements/home/decisions",
 		`{"decision_id":"a","include":["sku2"],"max_size":1,`+items+`}`)
-	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":"sku2"}`)
+	s.want(204, "POST", "/v1/placements/home/decisions/a/outcome", `{"choice":"sku2"}`)
 	version := fatal.Or(s.engine.Keep(t.Context(), "home", "", 0))(t)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a2",`+items+`}`)
-	s.want(204, "POST", "/v1/decisions/a2/outcome", `{"choice":null}`)
+	s.want(204, "POST", "/v1/placements/home/decisions/a2/outcome", `{"choice":null}`)
 	s.want(204, "POST", "/v1/placements/home/rollback", fmt.Sprintf(`{"version":%d}`, version))
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"b",`+items+`}`)
 	s.clock.advance(1e15)
 	fatal.Or(s.engine.Expire(t.Context(), s.clock.now().UnixNano()))(t)
 	s.want(201, "POST", "/v1/placements/home/decisions",
 		`{"decision_id":"c","defer":true,"include":["sku1","sku2"],`+items+`}`)
-	s.want(204, "POST", "/v1/decisions/c/activate", "")
-	fatal.If(t, s.engine.Reward(t.Context(), "", "c", []api.Reward{{Item: "sku1"}}, s.clock.now().UnixNano()))
+	s.want(204, "POST", "/v1/placements/home/decisions/c/activate", "")
+	fatal.If(t, s.engine.Reward(t.Context(), "home", "c", []api.Reward{{Item: "sku1"}}, s.clock.now().UnixNano()))
 	s.want(204, "DELETE", "/v1/placements/home", "")
 	want := []string{
 		"2 placement-put home", "3 placement-put other", "4 category-values-added home", "5 offered home",
@@ -383,7 +383,6 @@ func TestLongAnswersTakeTurns(t *testing.T) {
 	for _, c := range []struct{ method, path, body, end string }{
 		{"GET", "/v1/events", "", fmt.Sprintf("id: %d\n", entries)},
 		{"GET", "/v1/placements/home/decisions/a/explanation", "", "a"},
-		{"GET", "/v1/decisions/a/explanation", "", "a"},
 		{"GET", "/v1/placements/home/shelf?contains=b", "", "count"},
 		{"POST", "/v1/placements/home/preview", plain, `"change"`},
 	} {

@@ -129,7 +129,7 @@ func TestForwarding(t *testing.T) {
 		`{"decision_id":"a","items":[{"id":"i","features":{"x":1}}]}`) // it looks for the placement
 	leader.want(201, "POST", "/v1/placements/cart/decisions",
 		`{"decision_id":"b","items":[{"id":"i","features":{"x":1}}]}`)
-	f.want(204, "POST", "/v1/decisions/b/outcome", `{"choice":"i"}`) // and for the decision
+	f.want(204, "POST", "/v1/placements/cart/decisions/b/outcome", `{"choice":"i"}`) // and for the decision
 	f.problem(422, "invalid", "#/max_size", "PUT", "/v1/placements/home", `{"max_size":0}`)
 	f.options.Forward = func(context.Context, []byte) ([]byte, error) { return nil, engine.ErrNoLeader }
 	f.Server = server.New(f.options)
@@ -166,7 +166,7 @@ func TestUnknownWithoutALeader(t *testing.T) {
 	f := followed(t, leader)
 	f.want(200, "GET", "/v1/placements/home", "")
 	leader.Server = nil
-	f.problem(503, "slow", "", "POST", "/v1/decisions/a/outcome", `{"choice":null}`)
+	f.problem(503, "slow", "", "POST", "/v1/placements/home/decisions/a/outcome", `{"choice":null}`)
 	f.problem(503, "slow", "", "GET", "/v1/placements/home/decisions/a", "")
 	f.problem(503, "slow", "", "GET", "/v1/placements/cart", "")
 	f.want(200, "GET", "/v1/placements/home", "")
@@ -198,8 +198,8 @@ func TestLeaderInDoubt(t *testing.T) {
 	s := started(t, func(_ *server.Options, e *engine.Options) {
 		e.Confirm = func(context.Context) error { return errors.New("another one writes the log") }
 	})
-	s.problem(503, "no-leader", "", "POST", "/v1/decisions/a/outcome", `{"choice":null}`)
-	s.problem(503, "no-leader", "", "GET", "/v1/decisions/a", "")
+	s.problem(503, "no-leader", "", "POST", "/v1/placements/home/decisions/a/outcome", `{"choice":null}`)
+	s.problem(503, "no-leader", "", "GET", "/v1/placements/home/decisions/a", "")
 	s.problem(503, "no-leader", "", "GET", "/v1/placements/home", "")
 	s.want(200, "GET", "/v1/placements", "")
 }

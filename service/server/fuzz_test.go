@@ -19,7 +19,7 @@ var fuzzed = []struct{ method, path, mediaType string }{
 	{"PUT", "/v1/placements/home", "application/json"},
 	{"POST", "/v1/placements/home/decisions", "application/json"},
 	{"POST", "/v1/placements/mixed/decisions", "application/json"},
-	{"POST", "/v1/decisions/a/outcome", "application/json"},
+	{"POST", "/v1/placements/home/decisions/a/outcome", "application/json"},
 	{"POST", "/v1/placements/home/rollback", "application/json"},
 }
 
@@ -67,8 +67,8 @@ func FuzzBodies(f *testing.F) {
 
 // Every path gets an answer.
 func FuzzPaths(f *testing.F) {
-	for _, path := range []string{"/v1/placements/home", "/v1/decisions/a/outcome", "/v1/placements/../x", "/%00",
-		"/v1/decisions/%ff", "//", "/v1//x", "*"} {
+	for _, path := range []string{"/v1/placements/home", "/v1/placements/home/decisions/a/outcome", "/v1/placements/../x",
+		"/%00", "/v1/placements/home/decisions/%ff", "//", "/v1//x", "*"} {
 		f.Add("GET", path)
 	}
 	s := started(f, nil)

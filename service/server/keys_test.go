@@ -54,8 +54,8 @@ func TestScopes(t *testing.T) {
 	scopes := map[string]string{
 		"GET /v1/keys":              keys.ScopeAdmin,
 		"PUT /v1/placements/{name}": keys.ScopeAdmin, "DELETE /v1/placements/{name}": keys.ScopeAdmin,
-		"POST /v1/placements/{name}/rollback":  keys.ScopeAdmin,
-		"POST /v1/placements/{name}/decisions": keys.ScopeDecide, "POST /v1/decisions/{id}/outcome": keys.ScopeOutcome,
+		"POST /v1/placements/{name}/rollback":                                     keys.ScopeAdmin,
+		"POST /v1/placements/{name}/decisions":                                    keys.ScopeDecide,
 		"POST /v1/placements/{name}/decisions/{id}/rewards":                       keys.ScopeOutcome,
 		"PUT /personalizer/{version}/configurations/service":                      keys.ScopeAdmin,
 		"DELETE /personalizer/{version}/model":                                    keys.ScopeAdmin,
@@ -215,7 +215,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", home)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`)
 	for _, place := range []string{"/v1/placements/" + token, "/" + token, "/v1/placements?key=" + token,
-		"/v1/decisions/" + token} {
+		"/v1/placements/home/decisions/" + token} {
 		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
 			s.ask(method, place, token)
 			s.ask(method, place, token, "Authorization", token)
@@ -226,7 +226,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 	}
 	for _, body := range []string{`{"` + token + `":1}`, `{"choice":"` + token + `"}`,
 		`{"items":[{"id":"a","features":{"price":"` + token + `"}}]}`} {
-		for _, path := range []string{"/v1/placements/home/decisions", "/v1/decisions/abc/outcome",
+		for _, path := range []string{"/v1/placements/home/decisions", "/v1/placements/home/decisions/abc/outcome",
 			"/v1/placements/home/rollback"} {
 			s.ask("POST", path, body)
 		}
@@ -370,11 +370,10 @@ func TestPublicKeys(t *testing.T) {
 	expect.Contains(t, answer, unestimated, "an answer to a public key")
 	expect.Contains(t, s.want(200, "POST", decisions, `{"decision_id":"own","filter":"brand == \"acme\""}`).body,
 		unestimated, "a repeated answer to a public key")
-	for _, at := range []string{"/v1/placements/home/decisions/own", "/v1/decisions/own"} {
-		s.problem(422, "invalid", "#/choices/0/value", "POST", at+"/outcome", `{"choices":[{"item":"s3","value":0}]}`)
-		many := s.want(422, "POST", at+"/outcome", `{"choices":[{"item":"s3","quantity":21}]}`).body
-		expect.Contains(t, many, "must be at most 20 with a public key", "21 units")
-	}
+	s.problem(422, "invalid", "#/choices/0/value", "POST", decisions+"/own/outcome",
+		`{"choices":[{"item":"s3","value":0}]}`)
+	many := s.want(422, "POST", decisions+"/own/outcome", `{"choices":[{"item":"s3","quantity":21}]}`).body
+	expect.Contains(t, many, "must be at most 20 with a public key", "21 units")
 	s.problem(403, "forbidden", "", "POST", visit+"/corrections", `{"id":"c1","item":"s3","value":0}`)
 	s.problem(403, "forbidden", "", "POST", decisions+"/own/metrics", `{"metrics":{"margin":1e100}}`)
 	s.want(204, "POST", decisions+"/own/outcome", `{"choices":[{"item":"s3","quantity":20}]}`)

@@ -34,7 +34,7 @@ func vaulted(t testing.TB) (s *service, path, file string) {
 	for _, id := range []string{"vault:gem-1", "vault:gem-2"} {
 		s.want(201, "POST", "/v1/placements/vault/decisions", fmt.Sprintf(`{"decision_id":%q,%s}`, id, jewels))
 	}
-	s.want(204, "POST", "/v1/decisions/vault:gem-2/outcome", `{"choice":"jewel"}`)
+	s.want(204, "POST", "/v1/placements/vault/decisions/vault:gem-2/outcome", `{"choice":"jewel"}`)
 	s.token = token
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"mine",`+items+`}`)
 	return s, path, file
@@ -120,17 +120,15 @@ func TestLimitedKeys(t *testing.T) {
 }
 
 // A decision id used by another placement is free: a limited key can neither take others' ids nor learn of them.
-// Without the placement's name an id means the key's own placements, and for an unlimited key it is ambiguous.
 func TestTakenIDs(t *testing.T) {
 	s, _, _ := vaulted(t)
 	s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"vault:gem-1","max_size":1,%s}`,
 		items))
-	s.want(200, "GET", "/v1/decisions/vault:gem-1", "")
 	s.want(200, "GET", "/v1/placements/home/decisions/vault:gem-1", "")
 	s.problem(404, "not-found", "", "GET", "/v1/placements/vault/decisions/vault:gem-1", "")
 	s.problem(404, "not-found", "", "POST", "/v1/placements/vault/decisions/vault:gem-1/outcome", `{"choice":"jewel"}`)
-	s.want(204, "POST", "/v1/decisions/vault:gem-1/activate", "")
-	s.want(204, "POST", "/v1/decisions/vault:gem-1/outcome", `{"choice":null}`)
+	s.want(204, "POST", "/v1/placements/home/decisions/vault:gem-1/activate", "")
+	s.want(204, "POST", "/v1/placements/home/decisions/vault:gem-1/outcome", `{"choice":null}`)
 	for name, want := range map[string]string{"home": "chosen", "vault": "open"} {
 		if d, err := s.engine.Decision(t.Context(), name, "vault:gem-1"); err != nil || d.Status != want {
 			t.Errorf("the decision of %s is %q, %v", name, d.Status, err)
@@ -142,9 +140,6 @@ func TestTakenIDs(t *testing.T) {
 		all.want(201, "POST", "/v1/placements/"+name+"/decisions",
 			`{"decision_id":"one","items":[{"id":"a","features":{"x":1}}]}`)
 	}
-	all.problem(409, "ambiguous", "", "POST", "/v1/decisions/one/outcome", `{"choice":null}`)
-	all.problem(409, "ambiguous", "", "POST", "/v1/decisions/one/activate", "")
-	all.problem(409, "ambiguous", "", "GET", "/v1/decisions/one", "")
 	all.want(204, "POST", "/v1/placements/a/decisions/one/activate", "")
 	all.want(204, "POST", "/v1/placements/a/decisions/one/outcome", `{"choice":"a"}`)
 	for name, want := range map[string]string{"a": "chosen", "b": "open"} {
@@ -183,12 +178,12 @@ func TestLimitedSlowOutcome(t *testing.T) {
 			Items: []api.Item{{ID: "jewel", Features: api.Values{api.Number("carat", 3)}}}}
 		fatal.Or(s.engine.Decide(t.Context(), "vault", r, s.clock.now().UnixNano()))(t)
 	}
-	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/decisions/mine/outcome",
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/placements/home/decisions/mine/outcome",
 		&laterBody{moves, strings.NewReader(`{"choice":"jewel"}`)})
 	r.Header.Set("Authorization", "Bearer "+s.token)
 	answer := httptest.NewRecorder()
 	s.ServeHTTP(answer, r)
-	d, err := s.engine.Decision(t.Context(), "", "mine")
+	d, err := s.engine.Decision(t.Context(), "vault", "mine")
 	if err != nil || answer.Code != 404 || d.Status != "open" {
 		t.Errorf("the outcome has the status %d, and the decision of the vault is %q, %v", answer.Code, d.Status, err)
 	}

@@ -58,11 +58,11 @@ func TestLocation(t *testing.T) {
 func TestOptions(t *testing.T) {
 	s, _ := locked(t, storedKey(t, "a", keys.ScopeRead))
 	for path, want := range map[string]string{
-		"/v1/placements/none":              "GET, HEAD, PUT, DELETE, OPTIONS",
-		"/v1/placements/none/decisions":    "POST, OPTIONS",
-		"/v1/placements":                   "GET, HEAD, OPTIONS",
-		"/personalizer/v1.0/rank":          "POST, OPTIONS",
-		"/v1/decisions/none/outcome":       "POST, OPTIONS",
+		"/v1/placements/none":                        "GET, HEAD, PUT, DELETE, OPTIONS",
+		"/v1/placements/none/decisions":              "POST, OPTIONS",
+		"/v1/placements":                             "GET, HEAD, OPTIONS",
+		"/personalizer/v1.0/rank":                    "POST, OPTIONS",
+		"/v1/placements/home/decisions/none/outcome": "POST, OPTIONS",
 		"/":                                "GET, HEAD, OPTIONS",
 		"/v1/placements/none/personalizer": "",
 	} {

@@ -25,8 +25,8 @@ func TestMetrics(t *testing.T) {
 	for i := range 20 {
 		s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"%d",%s}`, i, items))
 	}
-	s.want(204, "POST", "/v1/decisions/3/outcome", `{"choice":null}`)
-	s.want(404, "POST", "/v1/decisions/33/outcome", `{"choice":null}`)
+	s.want(204, "POST", "/v1/placements/home/decisions/3/outcome", `{"choice":null}`)
+	s.want(404, "POST", "/v1/placements/home/decisions/33/outcome", `{"choice":null}`)
 	fatal.If(t, s.engine.Wait(t.Context()))
 	text := s.want(200, "GET", "/metrics", "").body
 	for _, line := range []string{
@@ -38,8 +38,8 @@ func TestMetrics(t *testing.T) {
 		`vitrine_revenue{placement="home",source="policy"} 0`,
 		`vitrine_request_seconds_count{method="POST",route="/v1/placements/{name}/decisions"} 20`,
 		`vitrine_requests_total{method="POST",route="/v1/placements/{name}/decisions",status="2xx"} 20`,
-		`vitrine_requests_total{method="POST",route="/v1/decisions/{id}/outcome",status="2xx"} 1`,
-		`vitrine_requests_total{method="POST",route="/v1/decisions/{id}/outcome",status="4xx"} 1`,
+		`vitrine_requests_total{method="POST",route="/v1/placements/{name}/decisions/{id}/outcome",status="2xx"} 1`,
+		`vitrine_requests_total{method="POST",route="/v1/placements/{name}/decisions/{id}/outcome",status="4xx"} 1`,
 		`vitrine_refusals_total{cause="not-found"} 1`, `vitrine_requests_in_progress 0`, `vitrine_requests_limit 256`,
 		`vitrine_build_info{goversion="` + runtime.Version() + `",version="test"} 1`,
 	} {
@@ -53,7 +53,7 @@ func TestRefundIsNoRestart(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", home)
 	a := s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"d",`+items+`}`).body
 	item := regexp.MustCompile(`"id":("[^"]*")`).FindStringSubmatch(a)[1]
-	s.want(204, "POST", "/v1/decisions/d/outcome", `{"choice":`+item+`}`)
+	s.want(204, "POST", "/v1/placements/home/decisions/d/outcome", `{"choice":`+item+`}`)
 	fatal.If(t, s.engine.Wait(t.Context()))
 	counters := func() map[string]float64 {
 		of, counts := map[string]float64{}, ""
@@ -235,7 +235,7 @@ func TestMemoryIsTooSmall(t *testing.T) {
 	}
 	more(200)
 	warnings(1)
-	s.problem(409, "evicted", "", "POST", "/v1/decisions/d95/outcome", `{"choice":"a"}`)
+	s.problem(409, "evicted", "", "POST", "/v1/placements/home/decisions/d95/outcome", `{"choice":"a"}`)
 	more(200)
 	warnings(1)
 	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body,

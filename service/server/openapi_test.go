@@ -56,8 +56,7 @@ func TestDocumentIsTrue(t *testing.T) {
 	for _, want := range []string{
 		"put /v1/placements/{name}", "get /v1/placements/{name}", "delete /v1/placements/{name}", "get /v1/placements",
 		"post /v1/placements/{name}/decisions",
-		"post /v1/decisions/{id}/outcome", "get /v1/decisions/{id}", "get /v1/placements/{name}/stats",
-		"get /v1/events", "post /v1/placements/{name}/rollback", "post /v1/decisions/{id}/activate",
+		"get /v1/placements/{name}/stats", "get /v1/events", "post /v1/placements/{name}/rollback",
 		"post /v1/placements/{name}/decisions/{id}/outcome", "post /v1/placements/{name}/decisions/{id}/rewards",
 		"get /v1/placements/{name}/decisions/{id}", "post /v1/placements/{name}/decisions/{id}/activate",
 	} {
@@ -114,13 +113,12 @@ func TestDocumentIsTrue(t *testing.T) {
 	ask("200", "GET", "/v1/placements")
 	ask("201", "POST", "/v1/placements/{name}/decisions")
 	ask("200", "POST", "/v1/placements/{name}/decisions")
-	if a := s.ask("POST", "/v1/decisions/abc/outcome", `{"choice":"sku1"}`); a.status != 204 && a.status != 422 {
+	if a := s.ask("POST", "/v1/placements/home/decisions/abc/outcome", `{"choice":"sku1"}`); a.status != 204 &&
+		a.status != 422 {
 		t.Errorf("the outcome: %d %s", a.status, a.body)
 	}
-	for _, base := range []string{"/v1/decisions/{id}", "/v1/placements/{name}/decisions/{id}"} {
-		ask("200", "GET", base)
-		ask("204", "POST", base+"/activate")
-	}
+	ask("200", "GET", "/v1/placements/{name}/decisions/{id}")
+	ask("204", "POST", "/v1/placements/{name}/decisions/{id}/activate")
 	ask("200", "GET", "/v1/placements/{name}/stats")
 	ask("404", "POST", "/v1/placements/{name}/rollback")
 	if _, ok := d.Paths["/v1/placements/{name}/rollback"]["post"].Responses["409"]; !ok {

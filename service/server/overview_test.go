@@ -59,13 +59,13 @@ func TestOverview(t *testing.T) {
 		s.want(201, "POST", "/v1/placements/p3/decisions",
 			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1},"revenue":8}]}`, i))
 	}
-	s.want(204, "POST", "/v1/decisions/d0/outcome", `{"choice":"a"}`)
-	s.want(204, "POST", "/v1/decisions/d1/outcome", `{"choice":null}`)
+	s.want(204, "POST", "/v1/placements/p3/decisions/d0/outcome", `{"choice":"a"}`)
+	s.want(204, "POST", "/v1/placements/p3/decisions/d1/outcome", `{"choice":null}`)
 	if p := s.overview("?name=p3").Placements[0]; p.Revenue != nil || p.Series.Open[0] != 2 {
 		t.Errorf("while decisions of the same second wait: %+v", p)
 	}
-	s.want(204, "POST", "/v1/decisions/d2/outcome", `{"choice":null}`)
-	s.want(204, "POST", "/v1/decisions/d3/outcome", `{"choice":null}`)
+	s.want(204, "POST", "/v1/placements/p3/decisions/d2/outcome", `{"choice":null}`)
+	s.want(204, "POST", "/v1/placements/p3/decisions/d3/outcome", `{"choice":null}`)
 	s.clock.advance(time.Second)
 	s.token = token
 	v := s.overview("")
@@ -119,8 +119,8 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 			`{"decision_id":"`+id+`","shopper_id":"`+id+`","baseline":["a"],"items":[{"id":"a","features":{"x":1},"revenue":2},{"id":"b","features":{"x":0}}]}`)
 		if i%3 == 0 {
 			var d api.Decision
-			fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+id, "").body), &d))
-			s.want(204, "POST", "/v1/decisions/"+id+"/outcome", `{"choice":"`+d.Assortment[0].ID+`"}`)
+			fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/decisions/"+id, "").body), &d))
+			s.want(204, "POST", "/v1/placements/home/decisions/"+id+"/outcome", `{"choice":"`+d.Assortment[0].ID+`"}`)
 		}
 	}
 	s.clock.advance(time.Hour)
@@ -157,7 +157,7 @@ func TestOverviewUnwatched(t *testing.T) {
 	for i := range 520 {
 		id := fmt.Sprint("d", i)
 		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","items":[{"id":"a","features":{"x":1}}]}`)
-		s.want(204, "POST", "/v1/decisions/"+id+"/outcome", `{"choice":"a"}`)
+		s.want(204, "POST", "/v1/placements/home/decisions/"+id+"/outcome", `{"choice":"a"}`)
 		if i == 500 {
 			s.clock.advance(time.Hour)
 		}

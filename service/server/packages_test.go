@@ -165,11 +165,6 @@ func (d *spec) calls() (all []*call) {
 		for method, c := range methods {
 			named := *c
 			named.method, named.path = strings.ToUpper(method), path
-			// Callers of a package know the placement, so its routes get the short names.
-			if named.OperationID = strings.TrimSuffix(c.OperationID, "OfPlacement"); strings.HasPrefix(path,
-				"/v1/decisions/") {
-				named.OperationID += "ByID"
-			}
 			all = append(all, &named)
 		}
 	}

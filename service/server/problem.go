@@ -45,7 +45,6 @@ var known = []struct {
 }{
 	{engine.ErrNotFound, http.StatusNotFound, "not-found"},
 	{engine.ErrConflict, http.StatusConflict, "conflict"},
-	{engine.ErrAmbiguous, http.StatusConflict, "ambiguous"},
 	{engine.ErrWithdrawn, http.StatusConflict, "late"},
 	{engine.ErrEvicted, http.StatusConflict, "evicted"},
 	{engine.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},

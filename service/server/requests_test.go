@@ -43,11 +43,11 @@ func TestBadInput(t *testing.T) {
 	decide(422, "invalid", "#/items", `{"items":[`+strings.Join(many, ",")+`]}`)
 
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"d",`+items+`}`)
-	if a := s.want(422, "POST", "/v1/decisions/d/outcome", `{"choice":"`+strings.Repeat("a", 90_000)+`"}`); len(
-		a.body) > 2000 {
+	if a := s.want(422, "POST", "/v1/placements/home/decisions/d/outcome", `{"choice":"`+strings.Repeat("a",
+		90_000)+`"}`); len(a.body) > 2000 {
 		t.Errorf("an outcome of 90 KB is repeated in %d bytes", len(a.body))
 	}
-	s.problem(404, "not-found", "", "POST", "/v1/decisions/%2e%2e%2fd/outcome", `{"choice":null}`)
+	s.problem(404, "not-found", "", "POST", "/v1/placements/home/decisions/%2e%2e%2fd/outcome", `{"choice":null}`)
 	for _, name := range []string{"a%20b", strings.Repeat("a", 65), "%2e%2e"} {
 		s.problem(422, "invalid", "#/name", "PUT", "/v1/placements/"+name, home)
 	}
@@ -168,12 +168,12 @@ func TestItemIDs(t *testing.T) {
 		if len(a.Assortment) != 1 || a.Assortment[0].ID != id {
 			t.Errorf("%q came back as %+v", id, a)
 		}
-		s.want(204, "POST", "/v1/decisions/"+decision+"/outcome", `{"choice":`+string(quoted)+`}`)
+		s.want(204, "POST", "/v1/placements/home/decisions/"+decision+"/outcome", `{"choice":`+string(quoted)+`}`)
 		var d struct {
 			Choice string `json:"choice"`
 		}
-		if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+decision, "").body), &d); err != nil ||
-			d.Choice != id {
+		if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/decisions/"+decision, "").body),
+			&d); err != nil || d.Choice != id {
 			t.Errorf("%q was taken, reported is %q, %v", id, d.Choice, err)
 		}
 	}
@@ -216,7 +216,7 @@ func TestLengthsAreBytes(t *testing.T) {
 				if a := parsed(t, answer); len(a.Assortment) != 1 || a.Assortment[0].ID != text {
 					t.Errorf("an id of %d bytes came back as %+v", len(text), a)
 				}
-				s.want(204, "POST", fmt.Sprintf("/v1/decisions/d%d/outcome", n), fmt.Sprintf(`{"choice":%q}`, text))
+				s.want(204, "POST", fmt.Sprintf("/v1/placements/home/decisions/d%d/outcome", n), fmt.Sprintf(`{"choice":%q}`, text))
 			}
 		}},
 		{"#/shopper_id", 200, func(status int, field, text string) {

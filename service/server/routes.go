@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"vitrine/internal/hint"
@@ -30,7 +29,6 @@ var (
 	public    = []wrapper{origin, deadline}
 	list      = []wrapper{origin, key(keys.ScopeRead), limit, deadline, upToDate}
 	read      = []wrapper{origin, key(keys.ScopeRead), limit, own, deadline, upToDate, catchUp}
-	readFound = append(slices.Clip(read), find)
 	decide    = []wrapper{origin, key(keys.ScopeDecide), limit, own, deadline, change, catchUp}
 	report    = []wrapper{origin, key(keys.ScopeOutcome), limit, own, deadline, change, catchUp}
 	admin     = []wrapper{origin, key(keys.ScopeAdmin), limit, own, deadline, change, catchUp, lead}
@@ -114,40 +112,29 @@ func (s *Server) routes() (all []*route) {
 		"Nothing is recorded and nothing is learned. In the mode shadow a request without a baseline gets the "+
 		"policy's set.").
 		takes(api.Request{}, exampleRequest).gives(200, api.Trial{}))
-	for _, at := range []struct {
-		path, of, where string
-		read, report    []wrapper
-	}{ // for callers that know only the id
-		{placement + "/decisions/{id}", "OfPlacement", "", read, report},
-		{"/v1/decisions/{id}", "", ", by its id only: 409 if several placements have given it", readFound,
-			append(slices.Clip(report), find)},
-	} {
-		on("POST "+at.path+"/outcome", at.report, s.outcome, op("outcome"+at.of,
-			"Report what became of a decision"+at.where+". The choice is the id of the item that was taken, or "+
-				"null for none. If several items were taken, or several units of one, choices take its place. "+
-				"Reporting the same again changes nothing. An outcome that comes after the decision has ended "+
-				"gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That "+
-				"works for as long as the placement remembers the decision, which depends on the placement's "+
-				"memory; later it is 404. With a public key choices must not set values, nor quantities above 20.").
-			takes(api.Outcome{}, `{"choice":"sku1"}`).gives(200, api.LateOutcome{}).gives(204, nil).fails(409))
-		on("POST "+at.path+"/activate", at.report, s.activate, op("activate"+at.of, "Report that what a deferred "+
-			"decision offered was shown"+at.where+". From then on its outcome is waited for. Its outcome "+
-			"activates it too.").
-			gives(204, nil).fails(409))
-		on("GET "+at.path, at.read, s.getDecision, op("getDecision"+at.of, "A decision that is remembered, and "+
-			"its outcome"+at.where+".").
-			with(searchLog).gives(200, api.Decision{}).fails(409))
-		on("GET "+at.path+"/explanation", at.read, func(c *call) error {
-			ctx, err := c.searching()
-			if err != nil {
-				return err
-			}
-			return c.reply(e.Explain(ctx, c.placement, c.PathValue("id"), c.now, c.turn))
-		},
-			op("explain"+at.of, "Why a decision that is remembered shows what it shows"+at.where+": utilities by "+
-				"feature, the best other set, what rules cost.").
-				with(searchLog).gives(200, api.Explanation{}).fails(409))
-	}
+	on("POST "+placement+"/decisions/{id}/outcome", report, s.outcome, op("outcome", "Report what became of a "+
+		"decision. The choice is the id of the item that was taken, or null for none. If several items were taken, "+
+		"or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that "+
+		"comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not "+
+		"learn from it. That works for as long as the placement remembers the decision, which depends on the "+
+		"placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20.").
+		takes(api.Outcome{}, `{"choice":"sku1"}`).gives(200, api.LateOutcome{}).gives(204, nil).fails(409))
+	on("POST "+placement+"/decisions/{id}/activate", report, s.activate, op("activate", "Report that what a deferred "+
+		"decision offered was shown. From then on its outcome is waited for. Its outcome activates it too.").
+		gives(204, nil).fails(409))
+	on("GET "+placement+"/decisions/{id}", read, s.getDecision, op("getDecision", "A decision that is remembered, and "+
+		"its outcome.").
+		with(searchLog).gives(200, api.Decision{}))
+	on("GET "+placement+"/decisions/{id}/explanation", read, func(c *call) error {
+		ctx, err := c.searching()
+		if err != nil {
+			return err
+		}
+		return c.reply(e.Explain(ctx, c.placement, c.PathValue("id"), c.now, c.turn))
+	},
+		op("explain", "Why a decision that is remembered shows what it shows: utilities by feature, the best other "+
+			"set, what rules cost.").
+			with(searchLog).gives(200, api.Explanation{}))
 	on("POST "+placement+"/decisions/{id}/rewards", report, s.rewards, op("rewards", "Report what became of a "+
 		"decision by numbers: what items shown have earned, as shares of a choice. They become a choice by "+
 		"chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items "+

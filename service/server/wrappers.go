@@ -96,7 +96,7 @@ func own(s *Server, rt *route, next handler) handler {
 		case c.key.Placements == nil:
 		case c.placement != "" && !c.mine(c.placement):
 			return fmt.Errorf("placement %q: %w", c.placement, engine.ErrNotFound)
-		case c.placement == "" && c.PathValue("id") == "": // find looks for an id among the key's placements
+		case c.placement == "":
 			return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this "+
 				"concerns the whole service")
 		}
@@ -207,11 +207,9 @@ func (s *Server) awaitEntry(ctx context.Context, query url.Values) error {
 // leader the placement cannot be declared unknown.
 func catchUp(s *Server, _ *route, next handler) handler {
 	return func(c *call) error {
-		if c.placement != "" {
-			if _, err := s.engine.Config(c.placement); err != nil {
-				if err := s.engine.CatchUp(c.ctx); err != nil {
-					return err
-				}
+		if _, err := s.engine.Config(c.placement); err != nil {
+			if err := s.engine.CatchUp(c.ctx); err != nil {
+				return err
 			}
 		}
 		return next(c)
@@ -234,15 +232,5 @@ func lead(s *Server, rt *route, next handler) handler {
 			}
 		}
 		return s.forward(c)
-	}
-}
-
-// find finds the placement of a decision id, among the key's placements.
-func find(s *Server, _ *route, next handler) handler {
-	return func(c *call) (err error) {
-		if c.placement, err = s.engine.Find(c.ctx, c.PathValue("id"), c.mine); err != nil {
-			return err
-		}
-		return next(c)
 	}
 }

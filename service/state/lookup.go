@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"slices"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -32,28 +31,6 @@ func (s *State) LookUp(placement, id string) *Lookup {
 		return nil
 	}
 	return &Lookup{Record: r, Was: *r, Offer: s.Offers.Of(r.Entry)}
-}
-
-// Find returns the placements that remember a decision under an id, among those for which may returns true, or else the
-// placements that evicted it.
-func (s *State) Find(id string, may func(placement string) bool) (names []string) {
-	add := func(name string) {
-		if may == nil || may(name) {
-			names = append(names, name)
-		}
-	}
-	for r := s.decisions[id]; r != nil; r = r.twin {
-		add(r.placement.Name)
-	}
-	if names == nil {
-		for name, p := range s.Placements {
-			if p.evictedIDs.Knows(id) {
-				add(name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Decision is the state of a decision.

@@ -1637,8 +1637,6 @@ export interface VersionList {
 export interface Routes {
   /** Report that what a deferred decision offered was shown. From then on its outcome is waited for. Its outcome activates it too. */
   activate: { takes: { path: { name: string; id: string } }; answer: null };
-  /** Report that what a deferred decision offered was shown, by its id only: 409 if several placements have given it. From then on its outcome is waited for. Its outcome activates it too. */
-  activateByID: { takes: { path: { id: string } }; answer: null };
   /** Clear the alarm of a placement's guard: the policy decides again, and the guard begins again. A policy that has paused learns from the log what it has missed. */
   clearAlarm: { takes: { path: { name: string }; query?: { "learn"?: string | number | boolean | undefined } | undefined }; answer: null };
   /** Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections. 403 with a public key. */
@@ -1661,14 +1659,10 @@ export interface Routes {
   experimentReport: { takes: { path: { name: string; experiment: string }; query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: Response };
   /** Why a decision that is remembered shows what it shows: utilities by feature, the best other set, what rules cost. */
   explain: { takes: { path: { name: string; id: string }; query?: { "search"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Explanation };
-  /** Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost. */
-  explainByID: { takes: { path: { id: string }; query?: { "search"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Explanation };
   /** The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. A deleted placement of the same name does not count. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds. */
   export: { takes: { path: { name: string } }; answer: Response };
   /** A decision that is remembered, and its outcome. */
   getDecision: { takes: { path: { name: string; id: string }; query?: { "search"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Decision };
-  /** A decision that is remembered, and its outcome, by its id only: 409 if several placements have given it. */
-  getDecisionByID: { takes: { path: { id: string }; query?: { "search"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Decision };
   /** An item of the catalogue that the placement uses. */
   getItem: { takes: { path: { name: string; item: string }; query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: CatalogueItem };
   /** The configuration of a placement, with its defaults filled in, and its ETag. */
@@ -1697,8 +1691,6 @@ export interface Routes {
   model: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: LearnerState };
   /** Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20. */
   outcome: { takes: { path: { name: string; id: string }; body: Outcome }; answer: LateOutcome | null };
-  /** Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20. */
-  outcomeByID: { takes: { path: { id: string }; body: Outcome }; answer: LateOutcome | null };
   /** A page of the placements that the key is for, those in trouble first and then by name: how they are, what they earn and did over time. */
   overview: { takes: { query?: { "contains"?: string | number | boolean | undefined; "name"?: string | number | boolean | undefined; "from"?: string | number | boolean | undefined; "limit"?: string | number | boolean | undefined; "seconds"?: string | number | boolean | undefined; "points"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Overview };
   /** Change some fields of items, such as prices. Features, attributes and the members of a payload are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer. */
@@ -1771,7 +1763,6 @@ export interface Routes {
 
 export const routes: { readonly [K in keyof Routes]: readonly [method: string, path: string, mediaType?: string] } = {
   activate: ["POST", "/v1/placements/{name}/decisions/{id}/activate"],
-  activateByID: ["POST", "/v1/decisions/{id}/activate"],
   clearAlarm: ["DELETE", "/v1/placements/{name}/alarm"],
   correct: ["POST", "/v1/placements/{name}/decisions/{id}/corrections"],
   decide: ["POST", "/v1/placements/{name}/decisions"],
@@ -1783,10 +1774,8 @@ export const routes: { readonly [K in keyof Routes]: readonly [method: string, p
   experiment: ["GET", "/v1/placements/{name}/experiment"],
   experimentReport: ["GET", "/v1/placements/{name}/experiment/{experiment}/report", "text/html"],
   explain: ["GET", "/v1/placements/{name}/decisions/{id}/explanation"],
-  explainByID: ["GET", "/v1/decisions/{id}/explanation"],
   export: ["GET", "/v1/placements/{name}/export", "application/x-ndjson"],
   getDecision: ["GET", "/v1/placements/{name}/decisions/{id}"],
-  getDecisionByID: ["GET", "/v1/decisions/{id}"],
   getItem: ["GET", "/v1/placements/{name}/items/{item}"],
   getPlacement: ["GET", "/v1/placements/{name}"],
   getSession: ["GET", "/v1/session"],
@@ -1801,7 +1790,6 @@ export const routes: { readonly [K in keyof Routes]: readonly [method: string, p
   measure: ["POST", "/v1/placements/{name}/decisions/{id}/metrics"],
   model: ["GET", "/v1/placements/{name}/model"],
   outcome: ["POST", "/v1/placements/{name}/decisions/{id}/outcome"],
-  outcomeByID: ["POST", "/v1/decisions/{id}/outcome"],
   overview: ["GET", "/v1/overview"],
   patchItems: ["PATCH", "/v1/placements/{name}/items"],
   personalizerActivate: ["POST", "/personalizer/{version}/events/{event}/activate"],

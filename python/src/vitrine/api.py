@@ -1665,10 +1665,6 @@ class Routes:
         """Report that what a deferred decision offered was shown. From then on its outcome is waited for. Its outcome activates it too."""
         self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/activate", {}, {})
 
-    def activate_by_id(self, id: str, /) -> None:
-        """Report that what a deferred decision offered was shown, by its id only: 409 if several placements have given it. From then on its outcome is waited for. Its outcome activates it too."""
-        self._call("POST", f"/v1/decisions/{_part(id)}/activate", {}, {})
-
     def clear_alarm(self, name: str, /, *, learn: Parameter = None) -> None:
         """Clear the alarm of a placement's guard: the policy decides again, and the guard begins again. A policy that has paused learns from the log what it has missed."""
         self._call("DELETE", f"/v1/placements/{_part(name)}/alarm", {"learn": learn}, {})
@@ -1718,11 +1714,6 @@ class Routes:
         answer: Explanation = self._call("GET", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/explanation", {"search": search, "entry": entry}, {})
         return answer
 
-    def explain_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:
-        """Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost."""
-        answer: Explanation = self._call("GET", f"/v1/decisions/{_part(id)}/explanation", {"search": search, "entry": entry}, {})
-        return answer
-
     def export(self, name: str, /) -> Iterator[Any]:
         """The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. A deleted placement of the same name does not count. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds."""
         return self._lines(f"/v1/placements/{_part(name)}/export", {}, {})
@@ -1730,11 +1721,6 @@ class Routes:
     def get_decision(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
         """A decision that is remembered, and its outcome."""
         answer: Decision = self._call("GET", f"/v1/placements/{_part(name)}/decisions/{_part(id)}", {"search": search, "entry": entry}, {})
-        return answer
-
-    def get_decision_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
-        """A decision that is remembered, and its outcome, by its id only: 409 if several placements have given it."""
-        answer: Decision = self._call("GET", f"/v1/decisions/{_part(id)}", {"search": search, "entry": entry}, {})
         return answer
 
     def get_item(self, name: str, item: str, /, *, entry: Parameter = None) -> CatalogueItem:
@@ -1804,11 +1790,6 @@ class Routes:
     def outcome(self, name: str, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
         """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20."""
         answer: LateOutcome | None = self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/outcome", {}, {}, body)
-        return answer
-
-    def outcome_by_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20."""
-        answer: LateOutcome | None = self._call("POST", f"/v1/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
     def overview(self, *, contains: Parameter = None, name: Parameter = None, from_: Parameter = None, limit: Parameter = None, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Overview:
@@ -1985,10 +1966,6 @@ class AsyncRoutes:
         """Report that what a deferred decision offered was shown. From then on its outcome is waited for. Its outcome activates it too."""
         await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/activate", {}, {})
 
-    async def activate_by_id(self, id: str, /) -> None:
-        """Report that what a deferred decision offered was shown, by its id only: 409 if several placements have given it. From then on its outcome is waited for. Its outcome activates it too."""
-        await self._call("POST", f"/v1/decisions/{_part(id)}/activate", {}, {})
-
     async def clear_alarm(self, name: str, /, *, learn: Parameter = None) -> None:
         """Clear the alarm of a placement's guard: the policy decides again, and the guard begins again. A policy that has paused learns from the log what it has missed."""
         await self._call("DELETE", f"/v1/placements/{_part(name)}/alarm", {"learn": learn}, {})
@@ -2038,11 +2015,6 @@ class AsyncRoutes:
         answer: Explanation = await self._call("GET", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/explanation", {"search": search, "entry": entry}, {})
         return answer
 
-    async def explain_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:
-        """Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost."""
-        answer: Explanation = await self._call("GET", f"/v1/decisions/{_part(id)}/explanation", {"search": search, "entry": entry}, {})
-        return answer
-
     def export(self, name: str, /) -> AsyncIterator[Any]:
         """The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. A deleted placement of the same name does not count. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds."""
         return self._lines(f"/v1/placements/{_part(name)}/export", {}, {})
@@ -2050,11 +2022,6 @@ class AsyncRoutes:
     async def get_decision(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
         """A decision that is remembered, and its outcome."""
         answer: Decision = await self._call("GET", f"/v1/placements/{_part(name)}/decisions/{_part(id)}", {"search": search, "entry": entry}, {})
-        return answer
-
-    async def get_decision_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
-        """A decision that is remembered, and its outcome, by its id only: 409 if several placements have given it."""
-        answer: Decision = await self._call("GET", f"/v1/decisions/{_part(id)}", {"search": search, "entry": entry}, {})
         return answer
 
     async def get_item(self, name: str, item: str, /, *, entry: Parameter = None) -> CatalogueItem:
@@ -2124,11 +2091,6 @@ class AsyncRoutes:
     async def outcome(self, name: str, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
         """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20."""
         answer: LateOutcome | None = await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/outcome", {}, {}, body)
-        return answer
-
-    async def outcome_by_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. With a public key choices must not set values, nor quantities above 20."""
-        answer: LateOutcome | None = await self._call("POST", f"/v1/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
     async def overview(self, *, contains: Parameter = None, name: Parameter = None, from_: Parameter = None, limit: Parameter = None, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Overview:
