@@ -142,15 +142,12 @@ func (s search) write(training, fresh tune.Table, rungs []tune.Rung) error {
 	}
 	var panels []panel
 	for p := range s.Panels {
-		e, err := s.Experiment(p, []int{winner.Score.Setting}, s.Fresh, s.version)
+		e, err := s.Experiment(p, []int{winner.Score.Setting, config.Configured}, s.Fresh, s.version)
 		if err != nil {
 			return err
 		}
-		now, err := s.Experiment(p, []int{config.Configured}, s.Fresh, s.version)
-		if err != nil {
-			return err
-		}
-		panels = append(panels, panel{e.Name, e.Settings, e.Policies[0].Settings, now.Policies[0].Settings})
+		last := len(e.Policies) - 1 // 0 if the winner is the configured setting
+		panels = append(panels, panel{e.Name, e.Settings, e.Policies[0].Settings, e.Policies[last].Settings})
 	}
 	drawn := figure.Tuning{Name: s.Name, Title: s.Title, Policy: s.Policy, Parameters: s.Parameters}
 	for _, r := range training.Rows {
@@ -160,12 +157,10 @@ func (s search) write(training, fresh tune.Table, rungs []tune.Rung) error {
 		if result.Seeds > 1 {
 			result.SE, result.OverSE = mean.SE, over.SE
 		}
-		if r.Outcome == tune.Configured {
-			drawn.Configured = result
-		} else {
-			drawn.Settings = append(drawn.Settings, result)
-		}
+		drawn.Settings = append(drawn.Settings, result)
 	}
+	n := len(drawn.Settings) - 1
+	drawn.Settings, drawn.Configured = drawn.Settings[:n], drawn.Settings[n]
 	record, err := json.MarshalIndent(struct {
 		figure.Tuning
 		Settings int            `json:"settings"`
