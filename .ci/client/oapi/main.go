@@ -54,14 +54,14 @@ func run(ctx context.Context, base string) error {
 		if choice == nil {
 			body.Choices = &[]shop.Choice{} // a choice of nil would be left out
 		}
-		response, err := c.OutcomeWithResponse(ctx, id, body)
+		response, err := c.OutcomeWithResponse(ctx, "home", id, body)
 		if err != nil {
 			return err
 		}
 		if response.StatusCode() != http.StatusNoContent {
 			return fmt.Errorf("outcome: %s", response.Body)
 		}
-		got, err := c.GetDecisionWithResponse(ctx, id, nil)
+		got, err := c.GetDecisionWithResponse(ctx, "home", id, nil)
 		if err != nil {
 			return err
 		}

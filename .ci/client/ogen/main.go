@@ -50,11 +50,11 @@ func run(ctx context.Context, base string) error {
 			return fmt.Errorf("decide: %#v, %v", answer, err)
 		}
 		outcome, err := c.Outcome(ctx, &shop.Outcome{Choice: choice},
-			shop.OutcomeParams{ID: created.Response.DecisionID})
+			shop.OutcomeParams{Name: "ogen", ID: created.Response.DecisionID})
 		if _, ok := outcome.(*shop.OutcomeNoContent); err != nil || !ok {
 			return fmt.Errorf("outcome: %#v, %v", outcome, err)
 		}
-		decision, err := c.GetDecision(ctx, shop.GetDecisionParams{ID: created.Response.DecisionID})
+		decision, err := c.GetDecision(ctx, shop.GetDecisionParams{Name: "ogen", ID: created.Response.DecisionID})
 		if got, ok := decision.(*shop.Decision); err != nil || !ok || got.Status != "chosen" ||
 			got.Choice.Null != choice.Null {
 			return fmt.Errorf("the decision: %#v, %v", decision, err)
