@@ -169,6 +169,12 @@ func TestAssessOther(t *testing.T) {
 			t.Errorf("%s: %q", flag, errs)
 		}
 	}
+	// A log that cannot be imported leaves no files.
+	write(t, "twice.jsonl", strings.Repeat(`{"id":"a","items":["x","y"],"click":"x"}`+"\n", 30))
+	write(t, "twice.toml", "format = 'sessions'\n[columns]\ndecision = 'id'\nitem = 'items'\nchosen = 'click'\n")
+	mentions(t, run1(t, "assess", "twice.jsonl", "--mapping", "twice.toml", "--out", "twice"),
+		`The log does not fit the placement: twice.jsonl: line 2: decision "a" is in the log twice`, "Supply:")
+	expect.Fails(os.Stat("twice"))(t, fs.ErrNotExist, "files are written for a log that cannot be imported")
 	fatal.If(t, os.Mkdir("start", 0o755))
 	write(t, "start/placement.json", "mine")
 	if _, errs, code := vitrineRun(t, "assess", "partial.dsjson", "--out", "start"); code == 0 ||

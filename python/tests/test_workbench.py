@@ -74,7 +74,11 @@ def test_evaluate(data: Any) -> None:
     with pytest.raises(vitrine.CommandError, match="cannot be imported as it is"):
         vitrine.evaluate(data.head(0), {"show": "best"})
     with pytest.raises(vitrine.CommandError, match=r'row 1: column revenue: "€2.7" is not a finite number'):
-        vitrine.evaluate(of_dicts(data, lambda row: {**row, "revenue": f"€{row['revenue']}"}), {"show": "best"})
+        vitrine.evaluate(of_dicts(data, lambda row: {**row, "revenue": f"€{row['revenue']}" if row["decision_id"] == "d000" else row["revenue"]}), {"show": "best"})
+    with pytest.warns(UserWarning, match=r'revenue is not taken for the revenue \(row 1: "-2.3"\)'):
+        vitrine.evaluate(of_dicts(data, lambda row: {**row, "revenue": row["revenue"] - 5}), {"show": "best"}, resamples=20)
+    with pytest.warns(UserWarning, match="An item was taken on every page"):
+        vitrine.evaluate(of_dicts(data, lambda row: {**row, "chosen": int(row["shown"] == 1)}), {"show": "best"}, resamples=20)
     with pytest.warns(UserWarning, match="revenue is not used: it is missing or 0 for every item that was not taken") as warned:
         vitrine.evaluate(of_dicts(data, lambda row: {**row, "revenue": row["revenue"] * row["chosen"]}), {"show": "best"}, resamples=20)
     assert {warning.filename for warning in warned} == {__file__}

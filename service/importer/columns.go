@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -106,8 +105,6 @@ func first(names []string, accept func(name string) bool) string {
 	return ""
 }
 
-func isRevenue(v api.Value) bool { n, ok := cell.Number(v); return ok && n >= 0 }
-
 // pages is a sample of decisions.
 type pages []*pageRows
 
@@ -145,20 +142,44 @@ func (p pages) every(test func(l *pageRows) bool) bool {
 
 // accept reports whether a column holds values and all pass a test.
 func (p pages) accept(name string, test func(v api.Value) bool) bool {
-	return p.plays(name, ".", test) // which is no name's end
+	passed, failed, _ := p.pass(name, test)
+	return passed > 0 && failed == 0
 }
 
-// plays reports whether a column plays a role: accept, or a value fails the test but the column's name is the usual one.
-// Such a column keeps the role, so that the reader names the value and its line.
-func (p pages) plays(name, usual string, test func(v api.Value) bool) bool {
-	some := false
-	all := p.every(func(l *pageRows) bool {
-		return allOf(l.get(name), func(v api.Value) bool {
-			some = some || !isMissing(v)
-			return isMissing(v) || test(v)
-		})
+// pass counts the values of a column that pass a test and those that fail. The error names the first that fails.
+func (p pages) pass(name string, test func(v api.Value) bool) (passed, failed int, odd error) {
+	for _, l := range p {
+		for i, v := range l.get(name) {
+			if isMissing(v) {
+			} else if test(v) {
+				passed++
+			} else if failed++; odd == nil {
+				odd = l.at(i, fmt.Errorf("%.40q", cell.Text(v)))
+			}
+		}
+	}
+	return passed, failed, odd
+}
+
+// role returns the first column whose values all pass a test. If there is none, it is the column of the usual name,
+// provided that nine in ten of its values pass: the reader then names the line of another. Notes name the columns that
+// other values keep from the role.
+func (k *recognizer) role(p pages, names []string, usual, as string, test func(v api.Value) bool) string {
+	kept, before := "", k.Notes
+	name := first(names, func(name string) bool {
+		passed, failed, odd := p.pass(name, test)
+		if failed > 0 && (passed > 0 || name == usual) {
+			k.note("%s is not taken for the %s (%v).", name, as, odd)
+		}
+		if name == usual && passed > 0 && passed >= 9*failed {
+			kept = name
+		}
+		return passed > 0 && failed == 0
 	})
-	return all && some || !all && lastOf(name) == usual
+	if name == "" && kept != "" {
+		k.Notes = before
+	}
+	return cmp.Or(name, kept)
 }
 
 func isMissing(v api.Value) bool { return v.Kind == api.Missing }
@@ -229,15 +250,13 @@ func (k *recognizer) taken(l *pageRows) (ids, taken []string) {
 func (k *recognizer) long(header []string, rows []row) {
 	c := &k.Mapping.Columns
 	every := group(rows, "") // all rows as one page
-	flags := slices.DeleteFunc(called(header, chosenWords), func(name string) bool {
-		return name != "chosen" && !every.accept(name, cell.IsFlag)
-	})
-	if len(flags) > 0 {
-		c.Chosen = flags[0]
-		if others := flags[1:]; len(others) > 0 {
-			k.note("%s says what was taken. The log also contains %s: name another column as chosen if that is "+
-				"the outcome.", c.Chosen, strings.Join(others, ", "))
-		}
+	flags := called(header, chosenWords)
+	c.Chosen = k.role(every, flags, "chosen", "outcome", cell.IsFlag)
+	if others := slices.DeleteFunc(flags, func(name string) bool {
+		return name == c.Chosen || !every.accept(name, cell.IsFlag)
+	}); len(others) > 0 {
+		k.note("%s says what was taken. The log also contains %s: name another column as chosen if that is the outcome.",
+			c.Chosen, strings.Join(others, ", "))
 	}
 	views := rows
 	if k.events(header, rows) {
@@ -247,9 +266,10 @@ func (k *recognizer) long(header []string, rows []row) {
 		every = group(views, "")
 	}
 	k.time(every, header)
-	c.Item = first(called(header, itemWords), func(name string) bool {
-		return (name == "item" || every.isFull(name)) && name != c.Chosen && !every.accept(name, cell.IsFlag)
+	items := slices.DeleteFunc(called(header, itemWords), func(name string) bool {
+		return name == c.Chosen || name == "shown" || every.accept(name, cell.IsFlag)
 	})
+	c.Item = cmp.Or(first(items, every.isFull), first(items, func(name string) bool { return name == "item" }))
 	if c.Chosen == "" && k.Mapping.Events == nil {
 		k.need("what was taken: a column of 0 and 1 in a row for each item shown, named as chosen in [columns]. "+
 			"The columns are %s. If rows are clicks only, the items that were shown and not taken are missing, "+
@@ -281,7 +301,7 @@ func (k *recognizer) long(header []string, rows []row) {
 		}
 	}
 	k.units(p, header)
-	if c.Revenue == noColumn {
+	if c.Revenue == noColumn && k.tells(p, "revenue") {
 		k.note("revenue is not used: it is missing or 0 for every item that was not taken. It should say what each item " +
 			"would earn.")
 	}
@@ -292,14 +312,9 @@ func (k *recognizer) sessions(p pages) {
 	c := &k.Mapping.Columns
 	scalars, lists := p.names()
 	c.Item = first(append(called(lists, itemWords), lists...), p.areIDs)
-	switch {
-	case c.Item != "":
-	case len(lists) == 0:
-		k.need("the items of each page: lines have no lists. A line needs the items that were shown, and which of " +
-			"them was taken")
-		return
-	default:
-		k.need("the list of the items' ids, named as item in [columns]. The lists are %s", strings.Join(lists, ", "))
+	if c.Item == "" {
+		k.need("the list of the items' ids on each page, named as item in [columns]. The lists of the lines are: %s",
+			cmp.Or(strings.Join(lists, ", "), "none"))
 		return
 	}
 	if p.accept(c.Item, func(v api.Value) bool { return endsWithFlags(cell.Text(v), " ") }) {
@@ -327,10 +342,8 @@ func (k *recognizer) sessions(p pages) {
 func (k *recognizer) time(p pages, names []string) {
 	c := &k.Mapping.Columns
 	duration := func(v api.Value) bool { n, is := cell.Number(v); return is && n < 6e8 } // seconds before 1990
-	c.Time = first(called(names, timeWords), func(name string) bool {
-		isTime := func(v api.Value) bool { return cell.IsTime(v) && !duration(v) }
-		return p.plays(name, "time", isTime) && !p.accept(name, duration)
-	})
+	isTime := func(v api.Value) bool { return cell.IsTime(v) && !duration(v) }
+	c.Time = k.role(p, called(names, timeWords), "time", "time", isTime)
 	if c.Time == "" && k.Mapping.Header != nil { // names do not help
 		c.Time = first(names, func(name string) bool {
 			return p.accept(name, func(v api.Value) bool { _, isNumber := cell.Number(v); return cell.IsTime(v) && !isNumber })
@@ -363,14 +376,15 @@ func (k *recognizer) shape(rows []row, name string) (groups float64, again strin
 func (k *recognizer) pageID(header []string, rows []row, every pages) {
 	c := &k.Mapping.Columns
 	may := func(name string) bool {
-		return (name == "decision_id" || every.isFull(name)) && !slices.Contains([]string{c.Item, c.Chosen, c.Time}, name)
+		return every.isFull(name) && !slices.Contains([]string{c.Item, c.Chosen, c.Time}, name)
+	}
+	ids := slices.DeleteFunc(called(header, decisionWords), func(name string) bool { return !may(name) })
+	if slices.Contains(header, "decision_id") && !every.isFull("decision_id") {
+		ids = append(ids, "decision_id") // the reader names the line of an empty cell
 	}
 	few := 0.8 * float64(len(rows))
 	var repeated, twice, single string
-	c.Decision = first(called(header, decisionWords), func(name string) bool {
-		if !may(name) {
-			return false
-		}
+	c.Decision = first(ids, func(name string) bool {
 		groups, again, _ := k.shape(rows, name)
 		if groups >= few {
 			single = name
@@ -428,9 +442,9 @@ func (k *recognizer) lineID(p pages, names []string) {
 // positions finds the column of positions: a condition, or numbers that differ on each page.
 func (k *recognizer) positions(p pages, names []string) {
 	c := &k.Mapping.Columns
-	c.Shown = first(called(names, positionWords), func(name string) bool {
-		return name != c.Item && name != c.Decision && name != c.Chosen && p.plays(name, "shown", cell.IsPosition) &&
-			p.every(func(l *pageRows) bool {
+	c.Shown = k.role(p, slices.DeleteFunc(called(names, positionWords), func(name string) bool {
+		return name == c.Item || name == c.Decision || name == c.Chosen ||
+			!p.every(func(l *pageRows) bool {
 				seen := map[float64]bool{}
 				return allOf(l.get(name), func(v api.Value) bool {
 					at, _ := cell.Position("", v, 0)
@@ -439,7 +453,7 @@ func (k *recognizer) positions(p pages, names []string) {
 					return !again
 				})
 			})
-	})
+	}), "shown", "position", cell.IsPosition)
 }
 
 // fromZero drops the column of positions if they count from 0: one item of each page is at 0, and some such item was
@@ -497,27 +511,30 @@ func (k *recognizer) several(p pages) {
 // propensities finds the column of propensities, and whether it implies a law.
 func (k *recognizer) propensities(p pages, names []string) {
 	c := &k.Mapping.Columns
-	name := first(called(names, propensityWords), func(name string) bool {
-		return name != c.Chosen && p.plays(name, "propensity", func(v api.Value) bool {
-			n, ok := cell.Number(v)
-			return ok && n >= 0 && n <= 1
-		})
+	may := slices.DeleteFunc(called(names, propensityWords), func(name string) bool { return name == c.Chosen })
+	name := k.role(p, may, "propensity", "propensity", func(v api.Value) bool {
+		n, err := cell.Typed("number", v)
+		return err == nil && n.Number >= 0 && n.Number <= 1 // or NA
 	})
+	if name != "propensity" && slices.Contains(names, "propensity") {
+		c.Propensity = noColumn // the column means something else
+	}
 	if name == "" {
 		return
 	}
-	one, ofPage, full := p.isFull(name), true, true
+	one, ofPage, full := true, true, true
 	for _, l := range p {
-		sum, list := 0.0, slices.DeleteFunc(slices.Clone(l.get(name)), isMissing)
-		for _, v := range list {
-			n, _ := cell.Number(v)
-			sum += n
-			ofPage = ofPage && v == list[0]
+		sum, list := 0.0, []float64(nil)
+		for _, v := range l.get(name) {
+			if n, ok := cell.Number(v); ok {
+				sum, list = sum+n, append(list, n)
+				ofPage = ofPage && n == list[0]
+			}
 		}
 		full = full && len(list) > 0
 		ids, _ := k.taken(l)
 		shown, _ := l.arranged(c.Shown, c.Item, ids)
-		one = one && math.Abs(sum-1) < 1e-6 && len(shown) == 1 && len(l.list(name)) == len(ids)
+		one = one && math.Abs(sum-1) < 1e-6 && len(shown) == 1 && len(list) == len(ids) && len(l.list(name)) == len(ids)
 	}
 	switch {
 	case one:
@@ -539,10 +556,9 @@ func (k *recognizer) propensities(p pages, names []string) {
 // revenue finds the revenue of items: a number of each, which does not tell the outcome.
 func (k *recognizer) revenue(p pages, names []string) {
 	c := &k.Mapping.Columns
-	c.Revenue = first(called(names, revenueWords), func(name string) bool {
-		return p.plays(name, "revenue", isRevenue) &&
-			p.every(func(l *pageRows) bool { return len(l.list(name)) == len(l.get(c.Item)) }) && !k.tells(p, name)
-	})
+	c.Revenue = k.role(p, slices.DeleteFunc(called(names, revenueWords), func(name string) bool {
+		return k.tells(p, name) || !p.every(func(l *pageRows) bool { return len(l.list(name)) == len(l.get(c.Item)) })
+	}), "revenue", "revenue", cell.IsRevenue)
 }
 
 // units ignores a column of units that are not those taken, such as the size of a pack.
@@ -621,8 +637,7 @@ func (k *recognizer) listColumn(header []string, rows []row) bool {
 	named := called(header, itemWords)
 	isLong := slices.Contains(header, "item") && slices.Contains(header, "chosen")
 	for at, name := range slices.Concat(named, header) {
-		if at >= len(named) && (len(called([]string{name}, timeWords)) > 0 || areNumbers(rows, name)) ||
-			isLong && name != "item" {
+		if at >= len(named) && (isLong || len(called([]string{name}, timeWords)) > 0 || areNumbers(rows, name)) {
 			continue // dates, and numbers with commas, look like lists
 		}
 		for _, separator := range []string{"", "|", ";", ",", " "} {
@@ -673,16 +688,12 @@ func areLists(rows []row, name, separator string) bool {
 	return lists > 0 && lists*10 >= values*6
 }
 
-// foreign matches a number in another form than 1234.5: with a decimal comma, separated thousands, or a currency.
-var foreign = regexp.MustCompile(`^(\p{Sc}|EUR|USD|GBP|CHF)?\s?[+-]?(\d+([.,]\d+)?|\d{1,3}([., '’\x{a0}\x{202f}]\d{3})+([.,]\d+)?)` +
-	`[\s\x{a0}]?(\p{Sc}|EUR|USD|GBP|CHF|%)?$`)
-
 // areNumbers reports whether some fields of a column contain commas, and all of these are numbers.
 func areNumbers(rows []row, name string) bool {
 	some := false
 	for _, r := range rows {
 		if text := cell.Text(r.fields[name]); strings.Contains(text, ",") {
-			if some = true; !foreign.MatchString(text) {
+			if some = true; !cell.Foreign.MatchString(text) {
 				return false
 			}
 		}

@@ -40,15 +40,14 @@ func newPage(id, place string) *pageRows {
 
 // at adds the place of an item to an error.
 func (p *pageRows) at(i int, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case i < len(p.rows):
-		return fmt.Errorf("%s: %w", p.rows[i].place, err)
-	case p.place != "":
-		return fmt.Errorf("%s: %w", p.place, err)
+	place := p.place
+	if i < len(p.rows) {
+		place = p.rows[i].place
 	}
-	return err
+	if err == nil || place == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", place, err)
 }
 
 // list returns the values of a column, one for each item.
@@ -452,7 +451,7 @@ func (f *found) addItems(s *source, p *pageRows, ids []string, c Columns) error 
 			item.fields[c.Item] = api.Text("", id)
 		}
 		var err error
-		if item.revenue, err = cell.Amount(c.Revenue, item.fields[c.Revenue]); err != nil {
+		if item.revenue, err = cell.Revenue(c.Revenue, item.fields[c.Revenue]); err != nil {
 			return p.at(i, err)
 		}
 		if item.revenue == nil && c.Revenue != "" && p.rows != nil {
@@ -858,7 +857,7 @@ func (s *source) obpItems() (items []foundItem, known map[string]bool, err error
 			return fmt.Errorf("%s: item_id %q is empty or a duplicate", r.place, item.id)
 		}
 		var err error
-		if item.revenue, err = cell.Amount("revenue", item.fields["revenue"]); err != nil {
+		if item.revenue, err = cell.Revenue("revenue", item.fields["revenue"]); err != nil {
 			return fmt.Errorf("%s: %w", r.place, err)
 		}
 		known[item.id] = true

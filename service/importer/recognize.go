@@ -221,7 +221,7 @@ type jsonSample struct {
 }
 
 // add reads a line.
-func (s *jsonSample) add(line []byte) error {
+func (s *jsonSample) add(place string, line []byte) error {
 	top, err := membersOf(line)
 	if err != nil {
 		return api.JSONError(err)
@@ -251,7 +251,7 @@ func (s *jsonSample) add(line []byte) error {
 	if s.keys["_multi"] {
 		return nil
 	}
-	page := newPage("", "")
+	page := newPage("", place)
 	s.pages = append(s.pages, page)
 	return page.flatten(line)
 }
@@ -259,11 +259,11 @@ func (s *jsonSample) add(line []byte) error {
 func (k *recognizer) lines() error {
 	s := &jsonSample{keys: map[string]bool{}}
 	n := 0
-	err := k.source.lines(func(_ string, line []byte) error {
+	err := k.source.lines(func(place string, line []byte) error {
 		if n++; n > 5000 {
 			return errEnough
 		}
-		return s.add(line)
+		return s.add(place, line)
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
@@ -439,8 +439,7 @@ func (k *recognizer) table() error {
 		k.long(header, rows)
 	}
 	if k.Needs != nil && k.source.nested != nil && k.Mapping.Columns.Item == "" {
-		k.Needs = nil
-		k.need("the columns of lists and groups, which are only read in JSON: write the table as JSON Lines")
+		k.need("the table as JSON Lines, if the items are in the columns of lists and groups: only JSON's are read")
 	}
 	return nil
 }

@@ -170,11 +170,16 @@ func TestUsualNames(t *testing.T) {
 	}
 }
 
-// A column of a usual name keeps its role if a cell is unreadable, or foreign: the reader names the line.
+// A column of a usual name keeps its role if a few cells are unreadable, or foreign: the reader names the line.
 func TestGarbledCells(t *testing.T) {
-	const rows = "decision_id;item;chosen;shown;time;revenue;propensity\na;x;1;1;2026-01-02;49.9;0.5\na;y;0;2;2026-01-02;5;0.5\n" +
+	rows := "decision_id;item;chosen;shown;time;revenue;propensity\na;x;1;1;2026-01-02;49.9;0.5\na;y;0;2;2026-01-02;5;0.5\n" +
 		"b;x;0;1;2026-01-03;49.9;0.2\nb;z;0;2;2026-01-03;4;0.2\n"
+	for k := range 8 {
+		rows += fmt.Sprintf("c%d;p;1;1;2026-02-01;7;0.1\nc%[1]d;q;0;2;2026-02-01;8;0.1\n", k)
+	}
 	for _, c := range [][3]string{
+		{"z;0;2;2026-01-03;4", "z;0;2;2026-01-03;-4", "line 5: column revenue: -4: must be from 0 to 1e+12"},
+		{"b;z;0;2;2026-01-03;4;0.2", "b;z;0;2;2026-01-03;4;0,2", `line 5: column propensity: the propensity "0,2" is not a finite`},
 		{"z;0;2;2026-01-03;4", "z;0;2;2026-01-03;€4", `line 5: column revenue: "€4" is not a finite number`},
 		{"49.9", "1.049,90", `line 2: column revenue: "1.049,90" is not a finite number`},
 		{"2026-01-03", "28.03.2026", `line 4: column time: "28.03.2026" is not a time`},
@@ -187,8 +192,8 @@ func TestGarbledCells(t *testing.T) {
 	} {
 		path := file(t, "log.csv", []byte(strings.ReplaceAll(rows, c[0], c[1])))
 		r := fatal.Or(importer.Recognize(t.Context(), path))(t)
-		if r.Needs != nil {
-			t.Errorf("%s: needs %q", c[1], r.Needs)
+		if r.Needs != nil || len(r.Notes) > 0 {
+			t.Errorf("%s: needs %q, notes %q", c[1], r.Needs, r.Notes)
 			continue
 		}
 		log, err := importer.Open(t.Context(), path, r.Mapping)
@@ -200,9 +205,100 @@ func TestGarbledCells(t *testing.T) {
 	}
 	// Rows that are in the file twice are named.
 	twice := fatal.Or(importer.Recognize(t.Context(), file(t, "log.csv", []byte(rows+rows[strings.Index(rows, "\n")+1:]))))(t)
-	if len(twice.Needs) != 1 || !strings.Contains(twice.Needs[0], `("x", for example in line 6). If rows are in the file twice`) {
+	if len(twice.Needs) != 1 || !strings.Contains(twice.Needs[0], `("x", for example in line 22). If rows are in the file twice`) {
 		t.Errorf("%q", twice.Needs)
 	}
+}
+
+// The values of a column decide its role, even if its name is the usual one, and a note names the first that does not
+// fit. A pattern is a value of every row, values in turn, or after @ the value of the eighth row.
+func TestValuesDecideRoles(t *testing.T) {
+	for _, c := range []struct {
+		names, patterns string
+		column          func(c importer.Columns) string
+		want, note      string
+	}{
+		{"time,date", "08:15,2026-01-02", func(c importer.Columns) string { return c.Time }, "date",
+			`time is not taken for the time (line 2: "08:15").`},
+		{"time", "08:15", func(c importer.Columns) string { return c.Time }, "-", `time is not taken for the time (line 2: "08:15").`},
+		{"Time", "2026-01-02@soon", func(c importer.Columns) string { return c.Time }, "",
+			`Time is not taken for the time (line 9: "soon").`},
+		{"propensity,pscore", "high,0.5", func(c importer.Columns) string { return c.Propensity }, "pscore",
+			`propensity is not taken for the propensity (line 2: "high").`},
+		{"propensity", "25", func(c importer.Columns) string { return c.Propensity }, "-",
+			`propensity is not taken for the propensity (line 2: "25").`},
+		{"pscore", "0.5@0,5", func(c importer.Columns) string { return c.Propensity }, "",
+			`pscore is not taken for the propensity (line 9: "0,5").`},
+		{"p", "0.5|NA", func(c importer.Columns) string { return c.Propensity }, "p", ""},
+		{"shown,p", "1|0,1|NA", func(c importer.Columns) string { return c.Propensity }, "p", ""},
+		{"propensity", "0.5|0.5|0.5|0.5|0.5|0.5|0.5|5", func(c importer.Columns) string { return c.Propensity }, "-",
+			`propensity is not taken for the propensity (line 9: "5").`},
+		{"revenue,margin", "low|high,4", func(c importer.Columns) string { return c.Revenue }, "margin",
+			`revenue is not taken for the revenue (line 2: "low").`},
+		{"revenue", "4|3|-3", func(c importer.Columns) string { return c.Revenue }, "-",
+			`revenue is not taken for the revenue (line 4: "-3").`},
+		{"margin", "4@-3", func(c importer.Columns) string { return c.Revenue }, "",
+			`margin is not taken for the revenue (line 9: "-3").`},
+		{"shown", "top|left", func(c importer.Columns) string { return c.Shown }, "-",
+			`shown is not taken for the position (line 2: "top").`},
+		{"position", "1|2@2nd", func(c importer.Columns) string { return c.Shown }, "",
+			`position is not taken for the position (line 9: "2nd").`},
+		{"clicked,chosen", "1|0,sku8", func(c importer.Columns) string { return c.Chosen }, "clicked",
+			`chosen is not taken for the outcome (line 2: "sku8").`},
+		{"clicked,purchased,chosen", "1|0,0,1|0@?", func(c importer.Columns) string { return c.Chosen }, "clicked",
+			"clicked says what was taken. The log also contains purchased: name another column as chosen if that is the outcome."},
+		{"item,sku", "shoe|hat@,a|b", func(c importer.Columns) string { return c.Item }, "sku", ""},
+		{"request_id,decision_id", "@,@", func(c importer.Columns) string { return c.Decision }, "page_id", ""},
+	} {
+		names, patterns := strings.Split(c.names, ","), strings.Split(c.patterns, ",")
+		if c.patterns == "0.5@0,5" {
+			patterns = []string{c.patterns}
+		}
+		text := "page_id;" + c.names
+		for name, pattern := range map[string]string{"product": "x|y", "click": "1|0"} {
+			if !strings.Contains(c.names, name) && !(name == "product" && strings.Contains(c.names, "item")) {
+				names, patterns, text = append(names, name), append(patterns, pattern), text+";"+name
+			}
+		}
+		text = strings.ReplaceAll(text, ",", ";")
+		for k := range 40 {
+			text += fmt.Sprintf("\nd%d", k/2)
+			for j := range names {
+				usual, eighth, is := strings.Cut(patterns[j], "@")
+				if values := strings.Split(usual, "|"); !is || k != 7 {
+					eighth = values[k%len(values)]
+				}
+				text += ";" + eighth
+			}
+		}
+		path := file(t, "log.csv", []byte(text+"\n"))
+		r := fatal.Or(importer.Recognize(t.Context(), path))(t)
+		if got := c.column(r.Mapping.Columns); got != c.want || r.Needs != nil || c.note != "" && !slices.Contains(r.Notes, c.note) ||
+			c.note == "" && strings.Contains(strings.Join(r.Notes, ""), "not taken for") ||
+			strings.Contains(strings.Join(r.Notes, ""), "what each item would earn") {
+			t.Errorf("%s %s: %q, notes %q, needs %q", c.names, c.patterns, got, r.Notes, r.Needs)
+		}
+		log := fatal.Or(importer.Open(t.Context(), path, r.Mapping))(t)
+		_, err := log.Survey(t.Context())
+		fatal.If(t, log.Close())
+		fatal.If(t, err)
+	}
+	// In lines, a usual name inside an object is another column.
+	lines := ""
+	for k := range 20 {
+		lines += fmt.Sprintf(`{"id":"s%d","ts":1767366245,"items":["a","b"],"click":"a","context":{"time":"noon"},"user":{"propensity":"high"}}`+"\n", k)
+	}
+	path := file(t, "log.jsonl", []byte(lines))
+	r := fatal.Or(importer.Recognize(t.Context(), path))(t)
+	expect.Equal(t, r.Mapping.Columns, importer.Columns{Item: "items", Chosen: "click", Time: "ts"})
+	log := fatal.Or(importer.Open(t.Context(), path, r.Mapping))(t)
+	_, err := log.Survey(t.Context())
+	fatal.If(t, log.Close())
+	fatal.If(t, err)
+	// A line for each page may name one of its items.
+	path = file(t, "log.csv", []byte("session,slate,item,chosen\n0,sku2|sku1|sku8,shoes,sku8\n1,sku3|sku1|sku7,hats,sku3\n"))
+	r = fatal.Or(importer.Recognize(t.Context(), path))(t)
+	expect.Equal(t, r.Mapping.Columns, importer.Columns{Decision: "session", Item: "slate", Chosen: "chosen"})
 }
 
 // A column with a few numbers in another form is no silent category: a note names the first. NA stands for no number.
@@ -211,7 +307,8 @@ func TestForeignNumbers(t *testing.T) {
 		"€ 10|€ 1,553.56": `price is not taken for a number, because of "€ 10" in decision d0`,
 		"1.553,56|12":     `price is not taken for a number, because of "1.553,56" in decision d0`,
 		"5|6|7|8|9|5|6|7|8|9|5|6|7|8|9|12,5|3 €": `price is not taken for a number, because of "12,5" in decision d7`,
-		"5|6|NA|8": "", "S|M|36|38": "", "a1|a2": "",
+		"5|6|NA|8": "", "S|M|36|38": "", "a1|a2": "", "NA|NA|NA|7|NA|NA|NA|9": "Not features: price, which tell the outcome.",
+		"5|NA": "Not features: price, which have one value.",
 	} {
 		text, list := "decision_id,item,chosen,price\n", strings.Split(cells, "|")
 		for k := range 40 {
@@ -223,7 +320,7 @@ func TestForeignNumbers(t *testing.T) {
 		placement, notes, err := r.Propose(fatal.Or(log.Survey(t.Context()))(t))
 		fatal.If(t, log.Close())
 		fatal.If(t, err)
-		if got := strings.Join(notes, "\n"); strings.Contains(got, "price is not") != (want != "") || !strings.Contains(got, want) {
+		if got := strings.Join(notes, "\n"); strings.Contains(got, "price") != (want != "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q", cells, notes)
 		}
 		if cells == "5|6|NA|8" && !strings.Contains(string(placement), `"default": 6.33, "kind": "number", "name": "price"`) {

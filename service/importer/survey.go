@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -106,7 +107,7 @@ func (c *column) add(v api.Value, taken bool, decision string) {
 		}
 		if cell.IsTime(v) {
 			c.times++
-		} else if foreign.MatchString(text) {
+		} else if cell.Foreign.MatchString(text) {
 			c.foreign++
 		}
 	}
@@ -114,7 +115,7 @@ func (c *column) add(v api.Value, taken bool, decision string) {
 		c.names++
 	}
 	switch {
-	case isNumber && x == 0:
+	case isNumber && x == 0, err == nil && isMissing(n):
 	case taken:
 		c.taken++
 	default:
@@ -463,7 +464,7 @@ func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why stri
 		return v.itemFeature(c), ""
 	case c.numbers.N > 0 && c.numbers.N+c.absent == c.n && !isIDName(name):
 		if f = c.numberFeature(); f == nil {
-			return nil, ""
+			return nil, constant
 		}
 		if r.isVW() || r.Mapping.Format == "dsjson" && c.missing+c.n < v.Items.Sum {
 			f["default"] = 0 // a sparse log leaves zeros out
@@ -520,11 +521,8 @@ func isPerson(name string) bool {
 
 // digits returns a number of three digits.
 func digits(v float64) float64 {
-	if v == 0 {
-		return 0
-	}
-	unit := math.Pow10(2 - int(math.Floor(math.Log10(math.Abs(v)))))
-	if v = math.Round(v*unit) / unit; math.IsInf(v, 0) || math.IsNaN(v) {
+	v, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
 		return 0
 	}
 	return v

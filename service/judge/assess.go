@@ -106,8 +106,7 @@ func Assess(ctx context.Context, path string, o AssessOptions) (*Assessment, err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		a.Problems = append(a.Problems, fmt.Sprintf("The log cannot be read whole: %v.", err))
-		a.Needs = append(a.Needs, "a log without this error, or a mapping (--mapping) that reads it")
+		a.unread("The log cannot be read whole: %v.", err)
 		return a, nil
 	case survey.Decisions == 0:
 		a.describe(survey)
@@ -132,14 +131,19 @@ func Assess(ctx context.Context, path string, o AssessOptions) (*Assessment, err
 	items, users := placement.FeatureNames()
 	a.hold("features", "of items: %s; of the user: %s", cmp.Or(strings.Join(items, ", "), "none"),
 		cmp.Or(strings.Join(users, ", "), "none"))
-	if err := a.start(found, config); err != nil {
-		return nil, err
+	if err := a.judge(ctx, log, survey, placement); err != nil || a.Needs != nil {
+		return a, err
 	}
-	if err := a.judge(ctx, log, survey, placement); err != nil {
+	if err := a.start(found, config); err != nil {
 		return nil, err
 	}
 	a.advise(survey)
 	return a, nil
+}
+
+func (a *Assessment) unread(format string, err error) {
+	a.Problems = append(a.Problems, fmt.Sprintf(format, err))
+	a.Needs = append(a.Needs, "a log without this error, or a mapping (--mapping) that reads it")
 }
 
 func (a *Assessment) hold(what, format string, args ...any) {
@@ -284,8 +288,7 @@ func (a *Assessment) judge(ctx context.Context, log *importer.Log, v *importer.S
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		a.Problems = append(a.Problems, fmt.Sprintf("The log does not fit the placement: %v.", err))
-		a.Unknown = "the log could not be read for the placement"
+		a.unread("The log does not fit the placement: %v.", err)
 		return nil
 	}
 	a.Judged = len(rounds.Rounds)

@@ -96,7 +96,7 @@ def evaluate(log: Source, *policies: Mapping[str, Any], mapping: Spec | None = N
             assessment = json.loads(finished("assess", table, f"--out={to}", "--decisions=30", "--json", *start).stdout)
             if needs := assessment.get("needs"):
                 raise CommandError("\n".join([*assessment.get("problems", []), "The log cannot be imported as it is. Supply:", *needs]))
-            for note in assessment.get("notes", []):
+            for note in [*assessment.get("problems", []), *assessment.get("notes", [])]:
                 warnings.warn(note, stacklevel=2)
             finished("import", table, "--placement=home", f"--to={to / 'data'}", f"--create={to / 'placement.json'}", f"--mapping={to / 'mapping.toml'}")
             source = str(to / "data")

@@ -5,6 +5,7 @@ package cell
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -170,6 +171,22 @@ func IsTime(v api.Value) bool { _, err := Moment(Text(v)); return err == nil }
 
 // IsPosition reports whether a cell is a position on a page.
 func IsPosition(v api.Value) bool { _, err := Position("", v, 1); return err == nil }
+
+// Revenue returns an Amount that an item can earn.
+func Revenue(column string, v api.Value) (*float64, error) {
+	n, err := Amount(column, v)
+	if err == nil && n != nil {
+		err = api.CheckAmount("column "+column, *n, 0)
+	}
+	return n, err
+}
+
+// IsRevenue reports whether a cell is a revenue.
+func IsRevenue(v api.Value) bool { n, err := Revenue("revenue", v); return n != nil && err == nil }
+
+// Foreign matches a number in another form than 1234.5: with a decimal comma, separated thousands, or a currency.
+var Foreign = regexp.MustCompile(`^(\p{Sc}|EUR|USD|GBP|CHF)?\s?[+-]?(\d+([.,]\d+)?|\d{1,3}([., '’\x{a0}\x{202f}]\d{3})+([.,]\d+)?)` +
+	`[\s\x{a0}]?(\p{Sc}|EUR|USD|GBP|CHF|%)?$`)
 
 // Number returns the number in a cell, and whether there is one.
 func Number(v api.Value) (float64, bool) {
