@@ -104,6 +104,8 @@ func TestPreviewOfDuties(t *testing.T) {
 		{"", trial("baseline", until), from + "until 2031-01-01 00:00 UTC, " + both},
 		{"", trial("baseline", until+outside), "change: each request to /decisions must contain baseline, or the service refuses it; " +
 			"check your callers before you make this change: " + from + "until 2031-01-01 00:00 UTC, each request to /decisions must contain shopper_id"},
+		{"", trial("baseline", `"ends":"2031-01-01T00:00:00Z",`+outside), "change: each request to /decisions must contain baseline, or the service refuses it; " +
+			"check your callers before you make this change: until 2031-01-01 00:00 UTC, each request to /decisions must contain shopper_id"},
 		{trial("baseline", past), `,"mode":"shadow"`, "contain baseline, or"},
 		{trial("baseline", later), trial("baseline", later) + `,"holdout_share":0.1`, "change: " + both},
 		{trial("baseline", later), trial("baseline", ""), "change: " + both},

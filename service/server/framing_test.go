@@ -51,8 +51,10 @@ func TestTwoLengths(t *testing.T) {
 		"length first": {chunkedWithLength, 1},
 		"encoding first": {strings.Replace(chunkedWithLength, "Content-Length: 5\r\nTransfer-Encoding: chunked",
 			"Transfer-Encoding: chunked\r\nContent-Length: 5", 1), 1},
-		"bare newlines":    {strings.ReplaceAll(chunkedWithLength, "\r\n", "\n"), 1},
-		"behind another":   {after + chunkedWithLength, 2},
+		"bare newlines":  {strings.ReplaceAll(chunkedWithLength, "\r\n", "\n"), 1},
+		"behind another": {after + chunkedWithLength, 2},
+		"to no path": {"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"0\r\n\r\n", 1},
 		"only an encoding": {strings.Replace(chunkedWithLength, "Content-Length: 5\r\n", "", 1), 1},
 		"HTTP/1.0": {strings.Replace(chunkedWithLength, "HTTP/1.1\r\n", "HTTP/1.0\r\nConnection: keep-alive\r\n",
 			1), 1},

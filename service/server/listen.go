@@ -99,7 +99,8 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 		served: make(chan struct{})}
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: sockets.MaxHeader,
-		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle,
+		DisableGeneralOptionsHandler: true, // net/http's own answer leaves the connection open, see answer
+		ReadHeaderTimeout:            l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle,
 		ConnState: limited.State,
 		ErrorLog:  sockets.Errors(o.Logger),
 	}
@@ -125,8 +126,8 @@ func (s *Socket) bindHealth(ctx context.Context) error {
 	}
 	s.health = &http.Server{
 		Handler: mux, MaxHeaderBytes: sockets.MaxHeader, ReadHeaderTimeout: s.listen.Header, ReadTimeout: s.listen.Read,
-		WriteTimeout: s.listen.Write,
-		IdleTimeout:  s.listen.Idle, ErrorLog: s.http.ErrorLog,
+		WriteTimeout: s.listen.Write, IdleTimeout: s.listen.Idle, ErrorLog: s.http.ErrorLog,
+		DisableGeneralOptionsHandler: true,
 	}
 	go func() { _ = s.health.Serve(at) }() // until it is closed
 	return nil

@@ -103,16 +103,26 @@ func (c *Config) NewDuties(next *Config, now time.Time) (list []string) {
 			continue
 		}
 		known = append(known, fields...)
+		var lasting, ending []string // after and with the next experiment
+		for _, f := range fields {
+			if e := next.Experiment; e == nil || e.Ends.IsZero() || slices.Contains(next.required(e.Ends), f) {
+				lasting = append(lasting, f)
+			} else {
+				ending = append(ending, f)
+			}
+		}
 		const minute = "2006-01-02 15:04 UTC"
-		when := ""
+		begin, on := "", ""
 		if from.After(now) {
-			when = "from " + from.UTC().Format(minute) + " on, "
+			begin, on = "from "+from.UTC().Format(minute)+" ", "on, "
 		}
-		if e := next.Experiment; e != nil && !e.Ends.IsZero() && !slices.ContainsFunc(next.required(e.Ends),
-			func(f string) bool { return slices.Contains(fields, f) }) {
-			when = strings.TrimSuffix(when, "on, ") + "until " + e.Ends.UTC().Format(minute) + ", "
+		const duty = "each request to /decisions must contain "
+		if len(lasting) > 0 {
+			list = append(list, begin+on+duty+strings.Join(lasting, " and "))
 		}
-		list = append(list, when+"each request to /decisions must contain "+strings.Join(fields, " and "))
+		if len(ending) > 0 {
+			list = append(list, begin+"until "+next.Experiment.Ends.UTC().Format(minute)+", "+duty+strings.Join(ending, " and "))
+		}
 	}
 	return list
 }
