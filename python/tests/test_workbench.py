@@ -74,7 +74,7 @@ def test_evaluate(data: Any) -> None:
     with pytest.raises(vitrine.CommandError, match="cannot be imported as it is"):
         vitrine.evaluate(data.head(0), {"show": "best"})
     with pytest.raises(vitrine.CommandError, match=r'row 1: column revenue: "€2.7" is not a finite number'):
-        vitrine.evaluate(of_dicts(data, lambda row: {**row, "revenue": f"€{row['revenue']}" if row["decision_id"] == "d000" else row["revenue"]}), {"show": "best"})
+        vitrine.evaluate(of_dicts(data, lambda row: {**row, "revenue": f"€{row['revenue']}" if row["decision_id"] == "d000" else str(row["revenue"])}), {"show": "best"})
     with pytest.warns(UserWarning, match=r'revenue is not taken for the revenue \(row 1: "-2.3"\)'):
         vitrine.evaluate(of_dicts(data, lambda row: {**row, "revenue": row["revenue"] - 5}), {"show": "best"}, resamples=20)
     with pytest.warns(UserWarning, match="An item was taken on every page"):
