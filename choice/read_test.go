@@ -354,6 +354,14 @@ func TestReadErrors(t *testing.T) {
 			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = " +
 				"[\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
 			`line 2: there is no column cost_car, for alternative car`},
+		{"an expression of it", "mode,cost_bus\nbus,1\n",
+			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = " +
+				"[\"bus\", \"car\"]\n[utility]\ngeneric = [\"log(cost) / 10\"]\n",
+			`line 2: there is no column cost_car, for alternative car`},
+		{"text and empty cells", "mode,class_bus,class_car\nbus,a,\n",
+			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = " +
+				"[\"bus\", \"car\"]\n[utility]\ngeneric = [\"class\"]\n",
+			`line 2: column class: "a" is not a number: write numbers as 1234.5, or compare a text, class == "text"`},
 		{"text and numbers", "mode,cost_bus,cost_car\nbus,1,2\nbus,1,$3\n",
 			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = " +
 				"[\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
@@ -363,6 +371,7 @@ func TestReadErrors(t *testing.T) {
 				"[\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
 			`column cost_car is text, and other alternatives have numbers`},
 		{"an open quote", row("north", `"north`), longSpec, `line 2: extraneous or missing " in quoted-field`},
+		{"a bare quote", row("north", "\"no\nrth\",x\"y"), longSpec, `line 3: bare " in non-quoted-field`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			expect.Message(load(t, "table.csv", []byte(c.table), c.spec))(t, c.want)

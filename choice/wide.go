@@ -2,6 +2,7 @@ package choice
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -184,13 +185,15 @@ func (u *unfolded) indicators(c *table.Column, w *table.Batch) error {
 	return nil
 }
 
-// lacking names the column that the wide table lacks for a variable of an alternative, "" if the table contains it.
-func (u *unfolded) lacking(variable, label string) string {
-	v, k := slices.Index(u.names, variable), slices.Index(u.labels, label)
-	if v < 0 || v >= len(u.from) || u.from[v][k] >= 0 {
-		return ""
+// lacking names the first column that the wide table lacks for an expression of an alternative, "" if it lacks none.
+func (u *unfolded) lacking(source, label string) string {
+	k := slices.Index(u.labels, label)
+	for v, from := range u.from {
+		if from[k] < 0 && uses(source, u.names[v:v+1]) {
+			return strings.NewReplacer("{alternative}", label, "{variable}", u.names[v]).Replace(u.layout.Names)
+		}
 	}
-	return strings.NewReplacer("{alternative}", label, "{variable}", variable).Replace(u.layout.Names)
+	return ""
 }
 
 // mixed names the first value that makes a variable text for an alternative, while it is a number for others.
@@ -213,7 +216,7 @@ func (u *unfolded) spread(c *table.Column, from []int, w *table.Batch) error {
 		if j >= 0 {
 			source[k] = &w.Columns[u.place[j]]
 			text = text || source[k].Text != nil
-			number = number || source[k].Text == nil
+			number = number || slices.ContainsFunc(source[k].Number, func(n float64) bool { return !math.IsNaN(n) })
 		}
 	}
 	if text && number {
@@ -222,7 +225,7 @@ func (u *unfolded) spread(c *table.Column, from []int, w *table.Batch) error {
 	for i := range w.N {
 		for _, s := range source {
 			switch {
-			case s == nil && text:
+			case text && (s == nil || s.Text == nil): // or all cells are empty
 				c.Text = append(c.Text, "")
 			case s == nil:
 				c.Number = append(c.Number, nan)

@@ -134,7 +134,11 @@ func (csvRecords) bare(int) bool { return false }
 // explain adds the position to a reading error.
 func explain(err error) error {
 	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
-		return fmt.Errorf("line %d: %w", parse.StartLine, parse.Err)
+		line := parse.Line
+		if errors.Is(parse.Err, csv.ErrQuote) { // the quote is open since some line of the record
+			line = parse.StartLine
+		}
+		return fmt.Errorf("line %d: %w", line, parse.Err)
 	}
 	return Damaged(err)
 }
