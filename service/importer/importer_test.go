@@ -75,6 +75,14 @@ func TestNumbersAsIDsAndTimes(t *testing.T) {
 	}
 }
 
+// A value without a feature is listed once, by its path.
+func TestUnused(t *testing.T) {
+	_, r, err := read(t, "log.dsjson", `{"EventId":"x","_label_cost":-1,"a":[1,2],"p":[0.5,0.5],"c":{"u":[{"age":4,"more":1}],`+
+		`"_multi":[{"_tag":"a","j":{"price":1}},{"_tag":"b","j":{"price":2}}]}}`, &importer.Mapping{Format: "dsjson"})
+	fatal.If(t, err)
+	expect.Equal(t, r.Unused, []string{"u.more"})
+}
+
 // A number that is NA is missing, as it is for fits.
 func TestMissingNumbers(t *testing.T) {
 	list, r, err := read(t, "log.csv", "decision_id,item,chosen,price\na,x,1,NA\na,y,0,2\n", &importer.Mapping{})

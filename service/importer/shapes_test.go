@@ -165,7 +165,7 @@ func TestUsualNames(t *testing.T) {
 	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,revenue,propensity\na,x,1,1,49.9,0.5\na,y,0,0,0,0.5\n",
 		&importer.Mapping{Columns: importer.Columns{Value: "revenue"}, Law: &importer.Law{Draw: "items",
 			Propensity: "propensity"}})
-	if fatal.If(t, err); list[0].Draw == nil || list[0].Request.Items[0].Revenue != nil {
+	if fatal.If(t, err); list[0].Draw == nil || list[0].Propensity != 0 || list[0].Request.Items[0].Revenue != nil {
 		t.Errorf("%+v", list[0])
 	}
 }
@@ -188,6 +188,7 @@ func TestGarbledCells(t *testing.T) {
 		{"y;0", "y;maybe", `line 3: column chosen: "maybe" is neither 0 nor 1`},
 		{"0.2", "20", "line 4: column propensity: the propensity is 20: must be in (0, 1]"},
 		{"b;z", "b;", "line 5: column item is empty"},
+		{"b;x;0;1;2026-01-03;49.9;0.2\nb;z", "b;;0;1;2026-01-03;49.9;0.2\nb;", "line 4: column item is empty"},
 		{"b;z", ";z", "line 5: column decision_id is empty"},
 	} {
 		path := file(t, "log.csv", []byte(strings.ReplaceAll(rows, c[0], c[1])))
@@ -286,11 +287,15 @@ func TestValuesDecideRoles(t *testing.T) {
 	// In lines, a usual name inside an object is another column.
 	lines := ""
 	for k := range 20 {
-		lines += fmt.Sprintf(`{"id":"s%d","ts":1767366245,"items":["a","b"],"click":"a","context":{"time":"noon"},"user":{"propensity":"high"}}`+"\n", k)
+		lines += fmt.Sprintf(`{"id":"s%d","ts":1767366245,"items":["a","b"],"click":"a","context":{"time":"noon"},"user":{"propensity":"high"}%s}`+"\n",
+			k, []string{"", `,"propensity":0.5`}[k%2])
 	}
 	path := file(t, "log.jsonl", []byte(lines))
 	r := fatal.Or(importer.Recognize(t.Context(), path))(t)
 	expect.Equal(t, r.Mapping.Columns, importer.Columns{Item: "items", Chosen: "click", Time: "ts"})
+	if !slices.Contains(r.Notes, "propensity is missing on some pages, and it is not used.") {
+		t.Errorf("%q", r.Notes)
+	}
 	log := fatal.Or(importer.Open(t.Context(), path, r.Mapping))(t)
 	_, err := log.Survey(t.Context())
 	fatal.If(t, log.Close())
@@ -307,12 +312,13 @@ func TestForeignNumbers(t *testing.T) {
 		"€ 10|€ 1,553.56": `price is not taken for a number, because of "€ 10" in decision d0`,
 		"1.553,56|12":     `price is not taken for a number, because of "1.553,56" in decision d0`,
 		"5|6|7|8|9|5|6|7|8|9|5|6|7|8|9|12,5|3 €": `price is not taken for a number, because of "12,5" in decision d7`,
-		"5|6|NA|8": "", "S|M|36|38": "", "a1|a2": "", "NA|NA|NA|7|NA|NA|NA|9": "Not features: price, which tell the outcome.",
-		"5|NA": "Not features: price, which have one value.",
+		"5|6|NA|8": "", "S|M|36|38": "", "a1|a2": "", "NA|NA|NA|7|NA|NA|NA|9": "Not features: price, shop_id, which tell the outcome.",
+		"5|NA": "Not features: price, which have one value.", "1|2|3|4|x": "",
+		"1|2|3|4|5|6|7|8|9|1|2|3|4|5|6|7|8|9|1|so": `price is not taken for a number, because of "so" in decision d9`,
 	} {
-		text, list := "decision_id,item,chosen,price\n", strings.Split(cells, "|")
+		text, list := "decision_id,item,chosen,price,shop_id\n", strings.Split(cells, "|")
 		for k := range 40 {
-			text += fmt.Sprintf("d%d,sku%d,%d,%q\n", k/2, k%7, k%2*k/2%2, list[k%len(list)])
+			text += fmt.Sprintf("d%d,sku%d,%d,%q,%[4]q\n", k/2, k%7, k%2*k/2%2, list[k%len(list)])
 		}
 		path := file(t, "log.csv", []byte(text))
 		r := fatal.Or(importer.Recognize(t.Context(), path))(t)
@@ -320,7 +326,8 @@ func TestForeignNumbers(t *testing.T) {
 		placement, notes, err := r.Propose(fatal.Or(log.Survey(t.Context()))(t))
 		fatal.If(t, log.Close())
 		fatal.If(t, err)
-		if got := strings.Join(notes, "\n"); strings.Contains(got, "price") != (want != "") || !strings.Contains(got, want) {
+		if got := strings.Join(notes, "\n"); strings.Contains(got, "price") != (want != "") || !strings.Contains(got, want) ||
+			strings.Contains(got, "shop_id is") {
 			t.Errorf("%s: %q", cells, notes)
 		}
 		if cells == "5|6|NA|8" && !strings.Contains(string(placement), `"default": 6.33, "kind": "number", "name": "price"`) {
