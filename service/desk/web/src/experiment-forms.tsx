@@ -271,7 +271,7 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
   const form = typed ?? sharesOf(r);
   const { was, shares, ends } = form;
   const { failure, busy, edited, change, forget } = useChange(props.name);
-  useEffect(() => { if (typed?.saved) type(undefined); }, [r]); // the report has the change
+  useEffect(() => type((now) => now?.saved ? undefined : now), [r]); // the report has the change, unless the reader typed since
   const sum = total(shares);
   const set = (to: Partial<Shares>) => type({ ...form, saved: false, ...to });
   const submit = async (e: Event) => {
