@@ -49,7 +49,7 @@ func (s *faultyStore) Append(ctx context.Context, entries ...[]byte) (uint64, er
 // outcome, appends are shared, and a replay gives the state.
 func TestManyCallers(t *testing.T) {
 	const callers, rounds = 16, 40
-	store := &faultyStore{fails: func(int64) error { time.Sleep(time.Millisecond); return nil }} // as a disk does
+	store := &faultyStore{fails: func(int64) error { time.Sleep(5 * time.Millisecond); return nil }} // as a disk does
 	var order []uint64
 	e := opened(t, engine.Options{Store: store, Build: buildToy, Applied: func(sequence uint64, _ *eventlog.Event) {
 		order = append(order, sequence)
