@@ -636,11 +636,13 @@ func (r *reader) evaluate(i, label int) error {
 		case needed != nil && !(label < len(needed) && needed[label]):
 			r.x[v] = 0
 		case math.IsNaN(r.x[v]):
-			if u, ok := r.t.(*unfolded); ok && u.lacking(e.source, r.labels.names[label]) != "" {
-				return r.at(i, "there is no column %s, for alternative %s", u.lacking(e.source, r.labels.names[label]),
-					r.labels.names[label])
+			alternative := r.labels.names[label]
+			if u, ok := r.t.(*unfolded); ok {
+				if column := u.lacking(e.source, alternative); column != "" {
+					return r.at(i, "there is no column %s, for alternative %s", column, alternative)
+				}
 			}
-			return r.at(i, "column %s is missing or not a number, for alternative %s", e.source, r.labels.names[label])
+			return r.at(i, "column %s is missing or not a number, for alternative %s", e.source, alternative)
 		case math.IsInf(r.x[v], 0):
 			return r.at(i, "column %s is %v, for alternative %s", e.source, r.x[v], r.labels.names[label])
 		}

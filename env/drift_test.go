@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/env"
+	"vitrine/env/envtest"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/panics"
@@ -85,20 +86,6 @@ func TestRotationIsOfTheFeatures(t *testing.T) {
 	}
 }
 
-// step is a truth that becomes another one.
-type step struct {
-	env.Truth
-	after env.Truth
-	from  int
-}
-
-func (s step) At(t int) env.Truth {
-	if t >= s.from {
-		return s.after
-	}
-	return s.Truth
-}
-
 // Contexts shift at the given rounds and use the draws of the Gaussian world: a shopper sees the same items in both
 // worlds, scaled and moved after the shift.
 func TestShiftsHappenAtTheirRounds(t *testing.T) {
@@ -137,7 +124,7 @@ func TestAtIsTheWorldOfARound(t *testing.T) {
 		t.Error("a world that stays is another in round 7")
 	}
 	moving := *still
-	moving.Truth = step{realizable(1), realizable(2), 7}
+	moving.Truth = envtest.Step{Truth: realizable(1), After: realizable(2), From: 7}
 	x := moving.Context(newRand(3))
 	u := make([]float64, 5)
 	for round, want := range map[int]env.Truth{6: realizable(1), 7: realizable(2)} {

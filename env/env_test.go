@@ -52,7 +52,7 @@ func TestWorldsKeepTheContract(t *testing.T) {
 		},
 		"step": {
 			Contexts: env.Gaussian{}, Revenues: env.One{},
-			Truth: step{realizable(1), env.NewRadial(3, newRand(10)), 5},
+			Truth: envtest.Step{Truth: realizable(1), After: env.NewRadial(3, newRand(10)), From: 5},
 		},
 	} {
 		w.Items = 100

@@ -23,6 +23,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/env"
+	"vitrine/env/envtest"
 	"vitrine/experiment"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
@@ -104,20 +105,6 @@ func small(policies ...experiment.Policy) *experiment.Experiment {
 	}
 }
 
-// step is a truth that becomes another one.
-type step struct {
-	env.Truth
-	after env.Truth
-	from  int
-}
-
-func (s step) At(t int) env.Truth {
-	if t >= s.from {
-		return s.after
-	}
-	return s.Truth
-}
-
 // In a changing world, regret is measured against the round's own optimum: the oracle's regret is 0, and a policy that
 // knows the original truth starts to lose at the switch.
 func TestRegretIsAgainstTheRoundsOwnOptimum(t *testing.T) {
@@ -131,7 +118,7 @@ func TestRegretIsAgainstTheRoundsOwnOptimum(t *testing.T) {
 		draw := func() env.Truth { return env.NewFamily(utility.NewLinear(2, true), -1, 1, rng) }
 		return &env.World{
 			Items: 8, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{High: 1},
-			Truth: step{draw(), draw(), 61},
+			Truth: envtest.Step{Truth: draw(), After: draw(), From: 61},
 		}
 	}
 	dir := t.TempDir()

@@ -239,7 +239,7 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	e.state.Budget.Charge(-r.Held - r.Spare)
 	v.Placement = c.Answer()
 	v.Placement.Notes = slices.DeleteFunc(v.Placement.Notes, func(note string) bool {
-		return strings.Contains(strings.Join(warnings, "\n"), note)
+		return slices.ContainsFunc(warnings, func(warning string) bool { return strings.Contains(warning, note) })
 	})
 	limits, err := e.limitWarnings(ctx, name, c)
 	v.Placement.Warnings = append(append(v.Placement.Warnings, warnings...), limits...)

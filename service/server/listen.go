@@ -127,7 +127,6 @@ func (s *Socket) bindHealth(ctx context.Context) error {
 	s.health = &http.Server{
 		Handler: mux, MaxHeaderBytes: sockets.MaxHeader, ReadHeaderTimeout: s.listen.Header, ReadTimeout: s.listen.Read,
 		WriteTimeout: s.listen.Write, IdleTimeout: s.listen.Idle, ErrorLog: s.http.ErrorLog,
-		DisableGeneralOptionsHandler: true,
 	}
 	go func() { _ = s.health.Serve(at) }() // until it is closed
 	return nil

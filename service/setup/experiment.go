@@ -103,26 +103,25 @@ func (c *Config) NewDuties(next *Config, now time.Time) (list []string) {
 			continue
 		}
 		known = append(known, fields...)
-		var lasting, ending []string // after and with the next experiment
-		for _, f := range fields {
-			if e := next.Experiment; e == nil || e.Ends.IsZero() || slices.Contains(next.required(e.Ends), f) {
-				lasting = append(lasting, f)
-			} else {
-				ending = append(ending, f)
-			}
-		}
 		const minute = "2006-01-02 15:04 UTC"
 		begin, on := "", ""
 		if from.After(now) {
 			begin, on = "from "+from.UTC().Format(minute)+" ", "on, "
 		}
-		const duty = "each request to /decisions must contain "
-		if len(lasting) > 0 {
-			list = append(list, begin+on+duty+strings.Join(lasting, " and "))
+		say := func(when string, fields []string) {
+			if len(fields) > 0 {
+				list = append(list, when+"each request to /decisions must contain "+strings.Join(fields, " and "))
+			}
 		}
-		if len(ending) > 0 {
-			list = append(list, begin+"until "+next.Experiment.Ends.UTC().Format(minute)+", "+duty+strings.Join(ending, " and "))
+		e := next.Experiment
+		if e == nil || e.Ends.IsZero() {
+			say(begin+on, fields)
+			continue
 		}
+		after, ending := next.required(e.Ends), slices.Clone(fields)
+		say(begin+on, slices.DeleteFunc(fields, func(f string) bool { return !slices.Contains(after, f) }))
+		say(begin+"until "+e.Ends.UTC().Format(minute)+", ",
+			slices.DeleteFunc(ending, func(f string) bool { return slices.Contains(after, f) }))
 	}
 	return list
 }
