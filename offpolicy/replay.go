@@ -15,7 +15,7 @@ import (
 //
 // Replay returns an error that names the first round with a page that was not drawn uniformly. Whole pages rarely
 // agree: with N = 10 items and K = 3, about one round in 175 counts. There is no number if fewer than [MinESS] rounds
-// count. If ctx ends, Replay returns its error.
+// count, or a number of rounds that contradicts the law. If ctx ends, Replay returns its error.
 func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Options) (*Estimate, error) {
 	o, err := o.resolve(rounds)
 	if err != nil {
@@ -23,6 +23,7 @@ func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Opti
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 2))
 	first, bounded := 0.0, true
+	expected, variance := 0.0, 0.0 // of the number of rounds that count
 	var terms []float64
 	var counted []Round
 	var steps []step
@@ -43,6 +44,8 @@ func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Opti
 				"replay needs requests of the same number of items", t+1, mu, first)
 		}
 		offer := learner.Policy().Offer(r.Context, rng)
+		mu := u.Propensity(offer.Assortment)
+		expected, variance = expected+mu, variance+float64(mu*(1-mu))
 		if !equal(offer.Assortment, r.Shown) {
 			continue
 		}
@@ -61,9 +64,14 @@ func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Opti
 	}
 	report := &Report{shoppers: shoppersOf(counted), level: o.Level, resamples: o.Resamples, seed: o.Seed}
 	e := &Estimate{Method: "replay", ESS: float64(len(terms))}
-	if len(terms) < MinESS {
+	if c := underLaws(float64(len(rounds)), e.ESS, expected, variance, 1); c.Wrong() {
+		e.None = fmt.Sprintf("the policy's page is that of the log in %d of %d rounds, and %.0f are expected: the pages "+
+			"were not drawn as the log says", len(terms), len(rounds), expected)
+	} else if len(terms) < MinESS {
 		e.None = fmt.Sprintf("no support: the policy's page is that of the log in %d of %d rounds, and %d are needed",
 			len(terms), len(rounds), MinESS)
+	}
+	if e.None != "" {
 		report.finish(e)
 		return e, nil
 	}

@@ -100,24 +100,18 @@ func (l *exported) taken() (list []string, err error) {
 }
 
 // lawOfLine returns the law of a line: its own, or by the mapping.
-func (s *source) lawOfLine(l *exported, items []foundItem) (*offer.SamplingLaw, error) {
+func (s *source) lawOfLine(l *exported, items []foundItem) (d *offer.SamplingLaw, err error) {
+	name := "sampling_law"
 	switch m := s.mapping.Law; {
 	case l.Law != nil:
-		d, err := l.Law.Of(idsOf(items))
-		if err != nil {
-			err = fmt.Errorf("sampling_law: %w", err)
-		}
-		return d, err
+		d, err = l.Law.Of(idsOf(items))
 	case m != nil && m.Page != "":
+		name = m.Page
 		var page []string
-		if err := json.Unmarshal(l.Others[m.Page], &page); err != nil {
-			return nil, fmt.Errorf("%s: want the policy's own page, a list of items: %w", m.Page, err)
+		if err := json.Unmarshal(l.Others[name], &page); err != nil {
+			return nil, fmt.Errorf("%s: want the policy's own page, a list of items: %w", name, err)
 		}
-		d, err := m.of(page, idsOf(items))
-		if err != nil {
-			err = fmt.Errorf("%s: %w", m.Page, err)
-		}
-		return d, err
+		d, err = m.of(page, idsOf(items))
 	case m != nil && m.Draw == "items":
 		p, slots := make([]float64, len(items)), make([]string, len(items))
 		for i, item := range l.Items {
@@ -125,7 +119,10 @@ func (s *source) lawOfLine(l *exported, items []foundItem) (*offer.SamplingLaw, 
 		}
 		return drawOfItems(p, slots)
 	}
-	return nil, nil
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return d, err
 }
 
 func named(values api.Values) fields {

@@ -355,6 +355,9 @@ func (s *source) found(p *pageRows) (*found, error) {
 	if err = s.oneShopper(p, f); err != nil {
 		return nil, err
 	}
+	if !s.seen["sampling_law"] { // not our table: its rows may start with the items shown, which would then win ties
+		slices.SortFunc(f.items, func(a, b foundItem) int { return cmp.Compare(a.id, b.id) })
+	}
 	f.law, err = s.lawOf(p, f, ids)
 	return f, err
 }
@@ -620,7 +623,7 @@ func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.SamplingLaw,
 		if err != nil {
 			return nil, err
 		}
-		d, err := l.of(page, ids)
+		d, err := l.of(page, idsOf(f.items))
 		return d, p.at(0, err)
 	case l.Draw == "items":
 		column := l.itemPropensity()
@@ -628,7 +631,7 @@ func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.SamplingLaw,
 		for i, item := range f.items {
 			n, ok := cell.Number(item.fields[column])
 			if !ok || !(n >= 0 && n <= 1) {
-				return nil, p.at(i, fmt.Errorf("column %s: %.40q is no probability", column,
+				return nil, p.at(slices.Index(ids, item.id), fmt.Errorf("column %s: %.40q is no probability", column,
 					cell.Text(item.fields[column])))
 			}
 			probabilities[i], slots[i] = n, cell.Text(item.fields[l.Slot])

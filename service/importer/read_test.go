@@ -191,12 +191,18 @@ func TestLawsInAnyOrder(t *testing.T) {
 	// A bit for each item of the page and each item: only x may be replaced, by y.
 	swaps := base64.StdEncoding.EncodeToString([]byte{0b000010})
 	law := `{"draw":"swaps","share":0.4,"size":2,"page":[%s],"swaps":"` + swaps + `"}`
-	list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"y","z"`, `"propensity":0.4,`, fmt.Sprintf(law, `"x","z"`)),
-		&importer.Mapping{})
-	fatal.If(t, err)
-	for i, want := range []float64{0.6, 0.4, 1} {
-		if p := list[0].Draw.Law(3).Inclusion(i); math.Abs(p-want) > 1e-12 {
-			t.Errorf("with swaps item %d has the probability %v, want %v", i, p, want)
+	// Our tables keep the order of their rows, which the law refers to.
+	row := `,"` + strings.ReplaceAll(fmt.Sprintf(law, `"z","x"`), `"`, `""`) + "\"\n"
+	for name, text := range map[string]string{
+		"log.jsonl": fmt.Sprintf(line, `"y","z"`, `"propensity":0.4,`, fmt.Sprintf(law, `"x","z"`)),
+		"log.csv":   "decision_id,item,shown,chosen,price,sampling_law\na,z,0,0,1" + row + "a,y,1,0,1" + row + "a,x,2,0,1" + row,
+	} {
+		list, _, err := read(t, name, text, &importer.Mapping{})
+		fatal.If(t, err)
+		for i, want := range []float64{0.6, 0.4, 1} {
+			if p := list[0].Draw.Law(3).Inclusion(i); math.Abs(p-want) > 1e-12 {
+				t.Errorf("%s: with swaps item %d has the probability %v, want %v", name, i, p, want)
+			}
 		}
 	}
 	for want, text := range map[string]string{
@@ -213,7 +219,7 @@ func TestLawsInAnyOrder(t *testing.T) {
 		}
 	}
 	// The law of a mapping covers all decisions. A page of 5 of 3 items would show them all, but only two were shown.
-	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n",
+	list, _, err := read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n",
 		&importer.Mapping{Law: &importer.Law{Draw: "pages", Share: 1, Size: 5}})
 	expect.Part(err)(t, "/sampling_law")
 	if d := list[0].Draw; d.Size != 3 { // no more than there are items
