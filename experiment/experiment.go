@@ -189,6 +189,7 @@ func (e *Experiment) complete(ctx context.Context, o Options, in func(place int)
 			units = append(units, u)
 		}
 	}
+	j.units = nil // may hold many more
 	found := len(units) - len(missing)
 	if o.Reused != nil {
 		o.Reused(found * e.Rounds)

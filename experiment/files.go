@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -42,29 +43,30 @@ func (e *Experiment) write(dir string, units []*unit, machine any) ([]Summary, e
 				runRecord{u.Seed, u.Seconds, u.Processor, u.Regret[e.Rounds-1], u.Diagnostics})
 		}
 	}
-	for _, file := range []struct {
-		name    string
-		content []byte
-	}{
-		{"regret.csv", e.regretCSV(units)},
-		{"summary.csv", summaryCSV(summaries)},
-	} {
-		if err := replace.File(filepath.Join(dir, file.name), file.content); err != nil {
-			return nil, err
-		}
+	err = replace.Stream(filepath.Join(dir, "regret.csv"), func(w io.Writer) error { return e.writeRegret(w, units) })
+	if err != nil {
+		return nil, err
+	}
+	if err := replace.File(filepath.Join(dir, "summary.csv"), summaryCSV(summaries)); err != nil {
+		return nil, err
 	}
 	return summaries, record.write(filepath.Join(dir, "run.json"))
 }
 
-// regretCSV writes nine significant digits, more than the mean of thirty seeds needs.
-func (e *Experiment) regretCSV(units []*unit) []byte {
-	out := []byte("experiment,policy,seed,round,regret\n")
+// writeRegret writes nine significant digits, more than the mean of thirty seeds needs.
+func (e *Experiment) writeRegret(w io.Writer, units []*unit) error {
+	if _, err := io.WriteString(w, "experiment,policy,seed,round,regret\n"); err != nil {
+		return err
+	}
 	for _, u := range units {
 		for t, regret := range u.Regret {
-			out = fmt.Appendf(out, "%s,%s,%d,%d,%.9g\n", e.Name, u.Policy, u.Seed, t+1, regret)
+			_, err := fmt.Fprintf(w, "%s,%s,%d,%d,%.9g\n", e.Name, u.Policy, u.Seed, t+1, regret)
+			if err != nil {
+				return err
+			}
 		}
 	}
-	return out
+	return nil
 }
 
 func (e *Experiment) summarize(units []*unit) []Summary {

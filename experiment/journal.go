@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,15 +41,25 @@ func openJournal(dir string, warn func(string)) (*journal, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, "runs.jsonl")
-	data, err := os.ReadFile(path)
+	units, damaged := map[unitKey]*unit{}, false
+	err := readJournal(path, func(u *unit, _ []byte) error {
+		units[u.key()] = u
+		return nil
+	}, func(line int, why string) {
+		damaged = true
+		warn(fmt.Sprintf("%s, line %d: %s: the run is played again", path, line, why))
+	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	units, sound := readJournal(data, func(line int, why string) {
-		warn(fmt.Sprintf("%s, line %d: %s: the run is played again", path, line, why))
-	})
-	if len(sound) < len(data) {
-		if err := replace.File(path, sound); err != nil {
+	if damaged {
+		err := replace.Stream(path, func(w io.Writer) error {
+			return readJournal(path, func(_ *unit, line []byte) error {
+				_, err := w.Write(line)
+				return err
+			}, func(int, string) {})
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -58,26 +70,39 @@ func openJournal(dir string, warn func(string)) (*journal, error) {
 	return &journal{file: file, units: units}, nil
 }
 
-// readJournal returns the units from the intact lines, and those lines. It calls damaged for each other line.
-func readJournal(data []byte, damaged func(line int, why string)) (units map[unitKey]*unit, sound []byte) {
-	units = map[unitKey]*unit{}
-	number := 0
-	for line := range bytes.Lines(data) {
-		number++
-		body, whole := bytes.CutSuffix(line, []byte("\n"))
-		if !whole {
-			damaged(number, "torn at the end of the file")
-			break
+// readJournal reads the journal at path with scanJournal.
+func readJournal(path string, sound func(u *unit, line []byte) error, damaged func(line int, why string)) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return scanJournal(file, sound, damaged)
+}
+
+// scanJournal calls sound for each intact line, until it returns an error, and damaged for each other line.
+func scanJournal(r io.Reader, sound func(u *unit, line []byte) error, damaged func(line int, why string)) error {
+	lines := bufio.NewReader(r)
+	for number := 1; ; number++ {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			if len(line) > 0 {
+				damaged(number, "torn at the end of the file")
+			}
+			return nil
 		}
-		u, err := decodeUnit(body)
+		if err != nil {
+			return err
+		}
+		u, err := decodeUnit(line[:len(line)-1])
 		if err != nil {
 			damaged(number, err.Error())
 			continue
 		}
-		units[u.key()] = u
-		sound = append(sound, line...)
+		if err := sound(u, line); err != nil {
+			return err
+		}
 	}
-	return units, sound
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

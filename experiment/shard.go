@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -141,15 +142,19 @@ func Merge(name string, dirs []string, o Options) ([]Summary, error) {
 	if err := checkFresh(dir, units); err != nil {
 		return nil, err
 	}
-	var journal []byte
-	for _, u := range units {
-		line, err := encodeUnit(u)
-		if err != nil {
-			return nil, err
+	err = replace.Stream(filepath.Join(dir, "runs.jsonl"), func(w io.Writer) error {
+		for _, u := range units {
+			line, err := encodeUnit(u)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(line); err != nil {
+				return err
+			}
 		}
-		journal = append(journal, line...)
-	}
-	if err := replace.File(filepath.Join(dir, "runs.jsonl"), journal); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return e.write(dir, units, machines(shards))
@@ -159,25 +164,21 @@ func Merge(name string, dirs []string, o Options) ([]Summary, error) {
 // would replace them.
 func checkFresh(dir string, units []*unit) error {
 	path := filepath.Join(dir, "runs.jsonl")
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	merged := map[unitKey]bool{}
 	for _, u := range units {
 		merged[u.key()] = true
 	}
-	have, _ := readJournal(data, func(int, string) {})
-	for key := range have {
-		if !merged[key] {
+	err := readJournal(path, func(u *unit, _ []byte) error {
+		if !merged[u.key()] {
 			return fmt.Errorf("%s has other runs, such as %s, seed %d, which the merged ones would replace: "+
-				"choose another directory", path, key.policy, key.seed)
+				"choose another directory", path, u.Policy, u.Seed)
 		}
+		return nil
+	}, func(int, string) {})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // readManifests reads the experiment's manifests, in the order of the directories.
@@ -241,13 +242,16 @@ func (e *Experiment) gather(shards []*record, warn func(string)) ([]*unit, error
 	found, from := map[unitKey]*unit{}, map[unitKey]string{}
 	for _, m := range shards {
 		path := filepath.Join(m.dir, "runs.jsonl")
-		data, err := os.ReadFile(path)
+		have := map[unitKey]*unit{}
+		err := readJournal(path, func(u *unit, _ []byte) error {
+			have[u.key()] = u
+			return nil
+		}, func(line int, why string) {
+			warn(fmt.Sprintf("%s, line %d: %s: the run is left out", path, line, why))
+		})
 		if err != nil {
 			return nil, err
 		}
-		have, _ := readJournal(data, func(line int, why string) {
-			warn(fmt.Sprintf("%s, line %d: %s: the run is left out", path, line, why))
-		})
 		twice := 0
 		var example string
 		for _, key := range slices.SortedFunc(maps.Keys(have), compareKeys) {

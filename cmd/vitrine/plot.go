@@ -328,6 +328,9 @@ func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
 					dir), "leave it out: --policies with those to be drawn")}
 			}
 			row = append(row, kept)
+			if !d.table && d.against == "" {
+				continue
+			}
 			against := cmp.Or(d.against, kept.Curves[0].Policy)
 			difference, ok := p.Minus(against)
 			if !ok {

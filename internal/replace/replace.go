@@ -3,6 +3,8 @@
 package replace
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +18,14 @@ import (
 // renames it. If this fails, path is unchanged, and the error names the file. A pipe, a device or an open
 // file such as /dev/stdout is written in place.
 func File(path string, content []byte) error { return named(path, whole(content), 0o644) }
+
+// Stream is File for content produced piece by piece. If write fails, path is unchanged.
+func Stream(path string, write func(w io.Writer) error) error {
+	return named(path, func(f *os.File) error {
+		w := bufio.NewWriter(f)
+		return cmp.Or(write(w), w.Flush())
+	}, 0o644)
+}
 
 // PrivateStream is Private for content produced piece by piece. It syncs along the way, so that it never blocks the
 // disk for long. If write fails, path is unchanged.
