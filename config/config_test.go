@@ -198,6 +198,8 @@ func TestWrongTypes(t *testing.T) {
 		"policy = [1]\n" + plainWorld: "x.toml:2: policy: must be an array of tables, [[policy]]",
 		"truth.kind = \"mlp\"\ntruth.hidden = [\"3\"]\ncontexts.kind = \"gaussian\"": "x.toml:3: truth: hidden = " +
 			"['3']: wrong type: want a list of integers",
+		"items = 100000\nfeatures = 2000": "x.toml:2: items = 100000, features = 2000: a context must have at most " +
+			"100000000 numbers",
 		"position_effects = true": "x.toml:2: position_effects = true: wrong type: want a list of numbers",
 		plainWorld + "[[policy]]\nname = \"bma-mnl\"\nposition_effects = 1": "x.toml:8: policy \"bma-mnl\": " +
 			"position_effects = 1: wrong type: want true or false",

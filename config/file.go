@@ -79,6 +79,9 @@ const MaxSeeds = 1_000_000
 // MaxFirstSeed is the largest first seed.
 const MaxFirstSeed = math.MaxInt64
 
+// maxNumbers bounds a context, which takes 8 bytes for each number.
+const maxNumbers = 100_000_000
+
 // maxEffect bounds the effects of places.
 const maxEffect = 50
 
@@ -174,6 +177,10 @@ func (k keys) check(s settings.Section) error {
 		if n < 0 || n > k.Features {
 			return s.Errorf(key, "%s = %d: must be from 0 to features = %d", key, n, k.Features)
 		}
+	}
+	if k.Items > maxNumbers/k.Features {
+		return s.Errorf("items", "items = %d, features = %d: a context must have at most %d numbers", k.Items, k.Features,
+			maxNumbers)
 	}
 	if k.Size > k.Items {
 		return s.Errorf("size", "size = %d: must not exceed items = %d", k.Size, k.Items)

@@ -182,6 +182,10 @@ func (t *Tuning) loadPanels(root settings.Section, open func(string) (*File, err
 		if slices.Contains(t.Panels, f.Name) {
 			return root.Errorf("experiments", "experiments: %q stands twice", f.Name)
 		}
+		if t.Training[0] < uint64(f.Seeds) {
+			return root.Errorf("training", "training: the seeds %d to %d overlap the seeds of %s, 0 to %d: settings that "+
+				"were chosen on a seed are too good on it", t.Training[0], t.Training[len(t.Training)-1], f.Name, f.Seeds-1)
+		}
 		i := slices.IndexFunc(f.contenders, func(c contender) bool { return c.Label == t.Policy })
 		if i < 0 {
 			return root.Errorf("policy", "policy = %q: %s has no policy of this label%s", t.Policy, f.Name,

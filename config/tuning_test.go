@@ -81,8 +81,8 @@ func TestEmbeddedTunings(t *testing.T) {
 
 func TestLoadTuning(t *testing.T) {
 	got := loadTuning(t, tuningHead+`
-training = { first_seed = 7, seeds = 3 }
-fresh = { first_seed = 10, seeds = 2, best = 4 }
+training = { first_seed = 107, seeds = 3 }
+fresh = { first_seed = 110, seeds = 2, best = 4 }
 halving = { first = 2, factor = 3 }
 [grid]
 radius = [0, 0.5]
@@ -97,7 +97,7 @@ lambda = [1]
 	want := [][]string{{"0", "true", "1"}, {"0", "false", "1"}, {"0.5", "true", "1"}, {"0.5", "false", "1"}}
 	expect.Equal(t, points, want, "settings")
 	expect.Equal(t, got.Values(config.Configured), []string{"1", "false", "1/10"}, "configured")
-	expect.Equal(t, [][]uint64{got.Training, got.Fresh}, [][]uint64{{7, 8, 9}, {10, 11}}, "seeds")
+	expect.Equal(t, [][]uint64{got.Training, got.Fresh}, [][]uint64{{107, 108, 109}, {110, 111}}, "seeds")
 	if got.Halving != (tune.Halving{First: 2, Factor: 3}) || got.Best != 4 || got.Title != "x" {
 		t.Errorf("halving %v, best %d, title %q", got.Halving, got.Best, got.Title)
 	}
@@ -247,6 +247,8 @@ func TestTuningErrors(t *testing.T) {
 			"901 to 1000 overlap the training seeds 1000 to 1039",
 		head + "training = { first_seed = 2000 }": "x.toml: the fresh seeds 2000 to " +
 			"2099 overlap the training seeds 2000 to 2039",
+		head + "training = { first_seed = 29 }": "x.toml:4: training: the seeds 29 to 68 overlap the seeds of a, " +
+			"0 to 29: settings that were chosen on a seed are too good on it",
 		head + "halving = { first = 41 }":     "x.toml:4: halving: first = 41: must be from 1 to the 40 training seeds",
 		head + "halving = { factor = 1 }":     "x.toml:4: halving: factor = 1: must be from 2",
 		head + "[random]\ndraws = 0":          "x.toml:5: random: draws = 0: must be from 1",

@@ -30,7 +30,7 @@ A file looks like this; the values of training and fresh are the defaults:
     name = "mine"
     policy = "onl-mnl"                           # its label in the experiments
     experiments = ["main-gaussian-realizable"]   # names, or paths from this file
-    training = { first_seed = 1000, seeds = 40 } # not the seeds of the figures, from 0
+    training = { first_seed = 1000, seeds = 40 } # not the experiments' seeds, from 0
     fresh = { first_seed = 2000, seeds = 100, best = 1 } # best: the number of settings that play them
     halving = { first = 5, factor = 3 }          # on 5, 15, 40 seeds: a third continues
 
