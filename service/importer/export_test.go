@@ -3,10 +3,10 @@ package importer
 import (
 	"context"
 	"strconv"
-	"vitrine/service/page"
 
 	codec "vitrine/internal/fields"
 	"vitrine/service/api"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 

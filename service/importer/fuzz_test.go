@@ -5,13 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"vitrine/service/page"
 
 	"github.com/parquet-go/parquet-go"
 
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/importer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"vitrine/service/page"
 
 	"github.com/go-json-experiment/json"
 	"github.com/parquet-go/parquet-go"
@@ -19,6 +18,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/importer"
+	"vitrine/service/page"
 	"vitrine/service/server"
 	"vitrine/service/setup"
 )

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"vitrine/service/page"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -23,6 +22,7 @@ import (
 	"vitrine/offpolicy"
 	"vitrine/service/importer"
 	"vitrine/service/inspect"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 

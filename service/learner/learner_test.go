@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine"
+	"vitrine/bandit"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
@@ -37,8 +39,9 @@ import (
 
 // A full fit that a test began ends by itself.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("vitrine/bandit.(*fitting).run.func1"),
-		goleak.IgnoreAnyFunction("vitrine/bandit.(*fitJob).start.func1"))
+	fits := reflect.TypeFor[bandit.BMA]().PkgPath() + ".(*fit"
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(fits+"ting).run.func1"),
+		goleak.IgnoreAnyFunction(fits+"Job).start.func1"))
 }
 
 // ledger is a learner that notes the features of the items that were shown, and further takes as negative numbers. Its
