@@ -52,6 +52,21 @@ func (s *syncing) Write(b []byte) (int, error) {
 // Private is File for callers' data: only the owner may read the file.
 func Private(path string, content []byte) error { return named(path, whole(content), 0o600) }
 
+// Shared is File for a file that another user may read or own: its owner, group and mode stay. A new file is as in
+// Private.
+func Shared(path string, content []byte) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Private(path, content)
+	}
+	return named(path, func(f *os.File) error {
+		if err := own(f, info); err != nil {
+			return fmt.Errorf("cannot keep its owner and group: %w", err)
+		}
+		return whole(content)(f)
+	}, info.Mode().Perm())
+}
+
 func whole(content []byte) func(*os.File) error {
 	return func(f *os.File) error { _, err := f.Write(content); return err }
 }

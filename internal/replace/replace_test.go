@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"testing"
 
@@ -62,6 +63,28 @@ func TestFileLeavesNothingBehindWhereItFails(t *testing.T) {
 		t.Errorf("%d files are left, want only the directory", len(entries))
 	}
 	expect.Refused(replace.File(filepath.Join(dir, "missing", "a"), nil))(t, "a directory that is not there")
+}
+
+// Whoever could read a shared file can read the new one.
+func TestSharedKeepsReaders(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no owner")
+	}
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	fatal.If(t, replace.Shared(path, nil))
+	expect.Equal(t, fatal.Or(os.Stat(path))(t).Mode(), 0o600, "a new file")
+	fatal.If(t, os.Chmod(path, 0o640))
+	if os.Geteuid() == 0 {
+		fatal.If(t, os.Chown(path, 65532, 65533))
+	}
+	readers := func() string {
+		info := fatal.Or(os.Stat(path))(t)
+		owner := reflect.Indirect(reflect.ValueOf(info.Sys()))
+		return fmt.Sprint(info.Mode(), owner.FieldByName("Uid"), owner.FieldByName("Gid"))
+	}
+	before := readers()
+	fatal.If(t, replace.Shared(path, []byte("x")))
+	expect.Equal(t, readers(), before)
 }
 
 func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {

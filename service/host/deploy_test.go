@@ -8,6 +8,7 @@ import (
 
 	nats "github.com/nats-io/nats-server/v2/server"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/host"
 )
@@ -35,5 +36,20 @@ func TestDeployedCluster(t *testing.T) {
 			"aliases: ["+name+"]") {
 			t.Errorf("compose.yaml has no %s", name)
 		}
+	}
+}
+
+// Each container sees the directory of its key file. If only the file were mounted, the container would keep the one that
+// vitrine keys has replaced.
+func TestDeployedKeys(t *testing.T) {
+	for config, want := range map[string]struct {
+		compose  string
+		services int
+	}{"container.toml": {"compose.yaml", 1}, "cluster/service.toml": {"cluster/compose.yaml", 3}} {
+		const dir = "../../deploy"
+		c := fatal.Or(host.ReadConfig(filepath.Join(dir, config)))(t)
+		expect.Equal(t, c.Keys, filepath.Join(dir, filepath.Dir(config), "keys/keys.toml"), config)
+		text := string(fatal.Or(os.ReadFile(filepath.Join(dir, want.compose)))(t))
+		expect.Equal(t, strings.Count(text, "./keys:/etc/vitrine/keys:ro"), want.services, want.compose)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"vitrine/internal/flock"
+	"vitrine/internal/hint"
 	"vitrine/internal/replace"
 )
 
@@ -172,7 +173,9 @@ func (f *File) write(text string, keys []Key) error {
 	if got, err := decode([]byte(text)); err != nil || !reflect.DeepEqual(got, keys) {
 		return fmt.Errorf("%s: its keys are not in the form of [[key]] tables: change it by hand", f.path)
 	}
-	if err := replace.Private(behind(f.path), []byte(text)); err != nil {
+	if err := replace.Shared(behind(f.path), []byte(text)); errors.Is(err, fs.ErrPermission) {
+		return hint.New(err, "run vitrine keys as root, or as the owner of the file and its directory")
+	} else if err != nil {
 		return err
 	}
 	f.text, f.keys = text, keys
