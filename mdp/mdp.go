@@ -70,33 +70,41 @@ func (w *World) Check() error {
 		return fmt.Errorf("a world of %d states has utilities of %d, rewards of %d and moves of %d", states,
 			len(w.Utility), len(w.Reward), len(w.Next))
 	}
-	n, d := w.Features[0].Dims()
 	for s := range states {
-		if len(w.Reward[s]) == 0 || !(w.Reward[s][0] >= 0 && w.Reward[s][0] <= math.MaxFloat64) {
-			return fmt.Errorf("state %d has the rewards %v: buying nothing must have one, finite and not negative", s,
-				w.Reward[s])
-		}
-		x := vitrine.Context{Features: w.Features[s], Revenue: w.Reward[s][1:], Feasible: w.Feasible}
-		if err := x.Check(d); err != nil {
-			return fmt.Errorf("state %d: %w", s, err)
-		}
-		if x.NumItems() != n || len(w.Utility[s]) != n || len(w.Next[s]) != n+1 {
-			return fmt.Errorf("state %d has features of %d items, %d utilities and the moves of %d actions: want "+
-				"%d, %d and %d", s, x.NumItems(), len(w.Utility[s]), len(w.Next[s]), n, n, n+1)
-		}
-		for i, u := range w.Utility[s] {
-			if !(u <= math.MaxFloat64) {
-				return fmt.Errorf("state %d: item %d has the utility %v", s, i, u)
-			}
-		}
-		for a, p := range w.Next[s] {
-			if len(p) != states || !(floats.Min(p) >= 0 && math.Abs(floats.Sum(p)-1) < 1e-9) {
-				return fmt.Errorf("state %d, action %d: %v is no distribution over %d states", s, a, p, states)
-			}
+		if err := w.checkState(s); err != nil {
+			return fmt.Errorf("state %d%w", s, err)
 		}
 	}
 	if most := w.most(); !(most <= maxEarned) {
 		return fmt.Errorf("a session may earn %v: must earn at most 1, so divide the rewards by %[1]v", most)
+	}
+	return nil
+}
+
+// checkState returns an error that continues the state's name.
+func (w *World) checkState(s int) error {
+	n, d := w.Features[0].Dims()
+	if len(w.Reward[s]) == 0 || !(w.Reward[s][0] >= 0 && w.Reward[s][0] <= math.MaxFloat64) {
+		return fmt.Errorf(" has the rewards %v: buying nothing must have one, finite and not negative", w.Reward[s])
+	}
+	x := vitrine.Context{Features: w.Features[s], Revenue: w.Reward[s][1:], Feasible: w.Feasible}
+	if err := x.Check(d); err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	if x.NumItems() != n || len(w.Utility[s]) != n || len(w.Next[s]) != n+1 {
+		return fmt.Errorf(" has features of %d items, %d utilities and the moves of %d actions: want %d, %d and %d",
+			x.NumItems(), len(w.Utility[s]), len(w.Next[s]), n, n, n+1)
+	}
+	for i, u := range w.Utility[s] {
+		if !(u <= math.MaxFloat64) {
+			return fmt.Errorf(": item %d has the utility %v", i, u)
+		}
+	}
+	states := len(w.Features)
+	for a, p := range w.Next[s] {
+		if len(p) != states || !(floats.Min(p) >= 0 && math.Abs(floats.Sum(p)-1) < 1e-9) {
+			return fmt.Errorf(", action %d: %v is no distribution over %d states", a, p, states)
+		}
 	}
 	return nil
 }

@@ -160,23 +160,8 @@ func (c *Config) check() error {
 	if c.Data == "" {
 		return errors.New("data is empty: name a directory")
 	}
-	const maxLimit = math.MaxInt32
-	for _, l := range []struct {
-		key   string
-		value float64
-	}{
-		{"body", float64(c.Limits.Body)}, {"concurrent", float64(c.Limits.Concurrent)}, {"rate", c.Limits.Rate},
-		{"burst", float64(c.Limits.Burst)}, {"connections", float64(c.Limits.Connections)},
-		{"subscribers", float64(c.Limits.Subscribers)},
-		{"key_concurrent", float64(c.Limits.KeyConcurrent)}, {"key_subscribers", float64(c.Limits.KeySubscribers)},
-	} {
-		if !(l.value >= 0 && l.value <= maxLimit) {
-			return fmt.Errorf("limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, maxLimit)
-		}
-	}
-	if c.Limits.Burst > 0 && c.Limits.Rate == 0 {
-		return fmt.Errorf("limits.burst = %d: bounds nothing without limits.rate, the requests a second of an API key",
-			c.Limits.Burst)
+	if err := c.checkLimits(); err != nil {
+		return err
 	}
 	for _, origin := range c.CORS.Origins {
 		if err := server.CheckOrigin(origin); err != nil {
@@ -197,6 +182,27 @@ func (c *Config) check() error {
 		return errors.New("[tls] needs both certificate and key")
 	}
 	return c.Log.check()
+}
+
+func (c *Config) checkLimits() error {
+	const maxLimit = math.MaxInt32
+	l := &c.Limits
+	for _, l := range []struct {
+		key   string
+		value float64
+	}{
+		{"body", float64(l.Body)}, {"concurrent", float64(l.Concurrent)}, {"rate", l.Rate}, {"burst", float64(l.Burst)},
+		{"connections", float64(l.Connections)}, {"subscribers", float64(l.Subscribers)},
+		{"key_concurrent", float64(l.KeyConcurrent)}, {"key_subscribers", float64(l.KeySubscribers)},
+	} {
+		if !(l.value >= 0 && l.value <= maxLimit) {
+			return fmt.Errorf("limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, maxLimit)
+		}
+	}
+	if l.Burst > 0 && l.Rate == 0 {
+		return fmt.Errorf("limits.burst = %d: bounds nothing without limits.rate, the requests a second of an API key", l.Burst)
+	}
+	return nil
 }
 
 func isAddress(text string) bool {

@@ -92,38 +92,8 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	if c == nil {
 		return errors.New("host.Run: the configuration is nil: begin with host.Default()")
 	}
-	s := &service{Config: *c, Options: o, process: rand.Text()}
-	if s.Logger == nil {
-		s.Logger = slog.New(slog.DiscardHandler)
-	}
-	if s.Wall == nil {
-		s.Wall = time.Now
-	}
-	if s.Elapsed == nil {
-		start := time.Now()
-		s.Elapsed = func() time.Duration { return time.Since(start) }
-	}
-	if s.TakeOver && s.Log.URL == "" {
-		return errors.New("only a log on NATS servers can be taken over: stop the process that has the log in the " +
-			"directory")
-	}
-	if err := c.check(); err != nil {
-		return err
-	}
-	if s.Keys != "" {
-		var err error
-		if s.keys, err = keys.Open(s.Keys, time.Now, s.Logger); err != nil {
-			return fmt.Errorf("keys: %w", err)
-		}
-	}
-	var err error
-	if s.proxies, err = s.Config.proxies(); err != nil {
-		return err
-	}
-	if err := server.MayListen(s.Listen, s.keys); errors.Is(err, server.ErrOpen) {
-		return hint.New(err, "name a file of API keys in the configuration, keys = \"keys.toml\", or listen on "+
-			"127.0.0.1")
-	} else if err != nil {
+	s := &service{Config: *c, Options: o.withDefaults(), process: rand.Text()}
+	if err := s.check(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(s.Data, 0o700); err != nil {
@@ -138,10 +108,10 @@ func Run(ctx context.Context, c *Config, o Options) error {
 		}
 		defer func() { _ = lock.Release() }()
 	}
-	var stop func()
-	s.tracer, stop = tracer(ctx, s.Version, s.Logger)
-	defer stop()
-	stop, err = s.sendAlerts(ctx)
+	var flush func()
+	s.tracer, flush = tracer(ctx, s.Version, s.Logger)
+	defer flush()
+	stop, err := s.sendAlerts(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,6 +123,45 @@ func Run(ctx context.Context, c *Config, o Options) error {
 		defer cancel()
 		s.alerts.Flush(last, s.logSource(), alert.Problem{Level: "bad", Key: "log",
 			Text: s.alerts.Here() + "the service has ended: " + err.Error()})
+	}
+	return err
+}
+
+// withDefaults returns the options with a logger and clocks.
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Wall == nil {
+		o.Wall = time.Now
+	}
+	if o.Elapsed == nil {
+		start := time.Now()
+		o.Elapsed = func() time.Duration { return time.Since(start) }
+	}
+	return o
+}
+
+// check returns an error unless the service may start with its configuration, and reads the keys and proxies.
+func (s *service) check() (err error) {
+	if s.TakeOver && s.Log.URL == "" {
+		return errors.New("only a log on NATS servers can be taken over: stop the process that has the log in the " +
+			"directory")
+	}
+	if err := s.Config.check(); err != nil {
+		return err
+	}
+	if s.Keys != "" {
+		if s.keys, err = keys.Open(s.Keys, time.Now, s.Logger); err != nil {
+			return fmt.Errorf("keys: %w", err)
+		}
+	}
+	if s.proxies, err = s.Config.proxies(); err != nil {
+		return err
+	}
+	if err = server.MayListen(s.Listen, s.keys); errors.Is(err, server.ErrOpen) {
+		return hint.New(err, "name a file of API keys in the configuration, keys = \"keys.toml\", or listen on "+
+			"127.0.0.1")
 	}
 	return err
 }
@@ -208,41 +217,39 @@ func (s *service) run(ctx context.Context) error {
 	last, begun, pause := uint64(0), false, minPause
 	var short time.Time // since when the log ends before what is known of it
 	if s.Serve == nil {
-		err := s.bind(ctx)
-		if err == nil {
-			defer s.socket.Close()
-		}
-		if ctx.Err() != nil {
-			return nil
-		} else if err != nil {
+		if err := s.bind(ctx); err != nil && ctx.Err() == nil {
 			return err
+		} else if err != nil {
+			return nil
 		}
+		defer s.socket.Close()
 	}
 	for {
 		l, err := s.session(ctx, last)
 		if l.served() {
 			last, begun, short = l.last, true, time.Time{}
-			if l.wrote.Load() || time.Since(l.since) >= calm { // otherwise it may fail again at once, as on a full disk
+			if l.lasted() { // otherwise it may fail again at once, as on a full disk
 				pause = minPause
 			}
 		}
-		switch {
-		case ctx.Err() != nil && !l.served() && errors.Is(err, ctx.Err()): // it was ended while it opened the log
-			return nil
-		case ctx.Err() != nil:
-			return err
-		case s.Log.URL != "" && errors.Is(err, eventlog.ErrFenced):
-			pause, s.TakeOver = minPause, false // two that take it from each other would never end
-		case s.isShort(err) && (short.IsZero() || time.Since(short) < s.patience()):
-			if short.IsZero() {
-				short = time.Now()
+		if ctx.Err() != nil {
+			if !l.served() && errors.Is(err, ctx.Err()) { // it was ended while it opened the log
+				return nil
 			}
-		case !errors.Is(err, eventlog.ErrReopen) && (l.served() || !begun || !isTemporary(err)):
 			return err
 		}
-		if !errors.Is(err, eventlog.ErrFenced) {
+		if s.isShort(err) && short.IsZero() {
+			short = time.Now()
+		}
+		switch {
+		case s.Log.URL != "" && errors.Is(err, eventlog.ErrFenced):
+			pause, s.TakeOver = minPause, false // two that take it from each other would never end
+		case s.isShort(err) && time.Since(short) < s.patience(),
+			errors.Is(err, eventlog.ErrReopen), begun && !l.served() && isTemporary(err):
 			s.logFails(err)
 			s.reopened.Add(1)
+		default:
+			return err
 		}
 		s.Logger.Error("the log will be opened again", "in", pause.String(), "cause", err.Error())
 		if wait.For(ctx, pause) != nil { // the cause is logged
@@ -297,6 +304,9 @@ type session struct {
 
 	current atomic.Pointer[time.Time] // when the follower last included all log entries, or nil
 }
+
+// lasted reports whether the log took an entry, or stayed open for long.
+func (l *session) lasted() bool { return l.wrote.Load() || time.Since(l.since) >= calm }
 
 // served reports whether the session ever answered requests.
 func (l *session) served() bool { return !l.since.IsZero() }

@@ -87,16 +87,9 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 		return nil, fmt.Errorf("%s: the configuration of placement %q is neither in the log nor in a snapshot",
 			log.Name, r.Placement)
 	}
-	// After a change of the features rows mean something else.
-	all, schema := r.Rounds, r.Config.Schema()
-	r.Rounds = nil
-	for t, round := range all {
-		if round.Context.Features.RawMatrix().Cols == schema.Width() && (made[t] == nil || schema.Equal(made[t].Schema())) {
-			r.Rounds = append(r.Rounds, round)
-		}
-	}
-	if n := len(all) - len(r.Rounds); n > 0 {
-		left["have the features of an earlier configuration"] = n
+	outdated := r.dropOutdated(made)
+	if outdated > 0 {
+		left["have the features of an earlier configuration"] = outdated
 	}
 	for _, reason := range slices.Sorted(maps.Keys(left)) {
 		r.Left = append(r.Left, Left{reason, left[reason]})
@@ -105,12 +98,25 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 	case len(r.Rounds) > 0:
 	case left["have only the items shown"] > 0:
 		return nil, fmt.Errorf(`%s, placement %q: the log has the features of the items shown and not of the others, so nothing can be said about other pages: set "log_items": "all", or the mode explore, which has it`, log.Name, r.Placement)
-	case len(all) > 0:
+	case outdated > 0:
 		return nil, fmt.Errorf("%s, placement %q: no decision with an outcome has the current features", log.Name, r.Placement)
 	default:
 		return nil, fmt.Errorf("%s, placement %q: no decision has an outcome", log.Name, r.Placement)
 	}
 	return r, nil
+}
+
+// dropOutdated leaves only rounds with the features of the current configuration, given the configurations that made
+// them: after a change rows mean something else. It returns the number of the others.
+func (r *Rounds) dropOutdated(made []*setup.Config) int {
+	all, schema := r.Rounds, r.Config.Schema()
+	r.Rounds = nil
+	for t, round := range all {
+		if round.Context.Features.RawMatrix().Cols == schema.Width() && (made[t] == nil || schema.Equal(made[t].Schema())) {
+			r.Rounds = append(r.Rounds, round)
+		}
+	}
+	return len(all) - len(r.Rounds)
 }
 
 // ImportRound adds the round that a decision of another log becomes.
