@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -113,6 +114,29 @@ func TestInterruptedExperimentContinues(t *testing.T) {
 	if !bytes.Equal(read(t, dir, "small", "regret.csv"), read(t, fresh, "small", "regret.csv")) {
 		t.Error("regret.csv after an interruption differs")
 	}
+}
+
+// While a run plays, another run and a merge are refused.
+func TestOneCommandInADirectory(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no locks here")
+	}
+	dir := t.TempDir()
+	want := "another command is playing in " + filepath.Join(dir, "small") + ": wait for it, or choose another directory"
+	shard := t.TempDir()
+	fatal.If(t, experiment.RunShard(t.Context(), small(policy("random", random())), experiment.Shard{Index: 1, Of: 1},
+		experiment.Options{Dir: shard}))
+	l, rounds := random(), 0
+	l.seen = func(vitrine.Round) error {
+		if rounds++; rounds == 200 { // in the middle of the second unit
+			o := experiment.Options{Dir: dir}
+			expect.Message(experiment.Run(t.Context(), small(policy("random", random())), o))(t, want)
+			expect.Message(experiment.Merge("small", []string{shard}, o))(t, want)
+		}
+		return nil
+	}
+	run(t, small(policy("random", l)), experiment.Options{Dir: dir, Workers: 1})
+	run(t, small(policy("random", random())), experiment.Options{Dir: dir})
 }
 
 func TestDamagedJournalIsRepaired(t *testing.T) {

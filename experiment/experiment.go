@@ -19,6 +19,7 @@ import (
 	"vitrine/env"
 	"vitrine/internal/buildid"
 	"vitrine/internal/cpu"
+	"vitrine/internal/flock"
 	"vitrine/internal/parallel"
 )
 
@@ -73,7 +74,8 @@ var ErrInterrupted = errors.New("interrupted")
 // Run plays the units missing from Dir/Name/runs.jsonl and appends each one as it finishes. It then writes regret.csv,
 // summary.csv and run.json, and returns the summary, with a row per policy. If ctx ends, Run stops with ErrInterrupted.
 // If a unit fails, the error names its policy, seed and round. In either case only runs.jsonl is written. A unit that
-// panics fails too, with a *[PanicError]: finished units are kept, and the caller's program goes on.
+// panics fails too, with a *[PanicError]: finished units are kept, and the caller's program goes on. Until Run returns, it
+// holds the lock of Dir/Name/lock, and other runs there fail.
 func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 	if err := e.checkNames(); err != nil {
 		return nil, err
@@ -82,10 +84,11 @@ func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	units, err := e.complete(ctx, o, all)
+	units, lock, err := e.complete(ctx, o, all)
 	if err != nil {
 		return nil, err
 	}
+	defer lock.Release()
 	dir := filepath.Join(o.Dir, e.Name)
 	if changed := e.changed(dir); changed != "" && o.Note != nil {
 		o.Note(fmt.Sprintf("the results and figures in %s are replaced, because these changed: %s", dir, changed))
@@ -121,10 +124,11 @@ func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	units, err := e.complete(ctx, o, all)
+	units, lock, err := e.complete(ctx, o, all)
 	if err != nil {
 		return nil, err
 	}
+	defer lock.Release()
 	results := make([]Result, len(units))
 	for i, u := range units {
 		results[i] = Result{u.Policy, u.Seed, u.Regret, u.Diagnostics}
@@ -149,13 +153,14 @@ func (e *Experiment) versioned() (*Experiment, error) {
 func all(int) bool { return true }
 
 // complete plays the units missing from the journal, among the places that in selects, and returns them policy by
-// policy and seed by seed.
-func (e *Experiment) complete(ctx context.Context, o Options, in func(place int) bool) ([]*unit, error) {
+// policy and seed by seed, with the directory's lock.
+func (e *Experiment) complete(ctx context.Context, o Options, in func(place int) bool) (units []*unit,
+	lock *flock.Lock, err error) {
 	if err := e.validate(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(e.Policies) == 0 {
-		return nil, fmt.Errorf("experiment %q: there are no policies: name at least one", e.Name)
+		return nil, nil, fmt.Errorf("experiment %q: there are no policies: name at least one", e.Name)
 	}
 	if o.Progress == nil {
 		o.Progress = func(int) {}
@@ -163,19 +168,29 @@ func (e *Experiment) complete(ctx context.Context, o Options, in func(place int)
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	j, err := openJournal(filepath.Join(o.Dir, e.Name), o.Warn)
+	dir := filepath.Join(o.Dir, e.Name)
+	held, err := lockDir(dir, o.Warn)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			held.Release()
+		}
+	}()
+	j, err := openJournal(dir, o.Warn)
+	if err != nil {
+		return nil, nil, err
 	}
 	defer j.close()
 
-	units := make([]*unit, 0, len(e.Policies)*len(e.Seeds))
+	units = make([]*unit, 0, len(e.Policies)*len(e.Seeds))
 	var missing []*unit
 	place := -1
 	for _, p := range e.Policies {
 		id, err := fingerprint(e, p)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, seed := range e.Seeds {
 			if place++; !in(place) {
@@ -198,7 +213,7 @@ func (e *Experiment) complete(ctx context.Context, o Options, in func(place int)
 		o.Note(fmt.Sprintf("%s: %d of %d runs were there already", e.Name, found, len(units)))
 	}
 	if err := e.playAll(ctx, missing, j, o); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, u := range missing {
 		if u.stderr != "" {
@@ -206,7 +221,7 @@ func (e *Experiment) complete(ctx context.Context, o Options, in func(place int)
 				e.Name, u.Policy, u.Seed, u.stderr))
 		}
 	}
-	return units, j.close()
+	return units, held, j.close()
 }
 
 var printable = regexp.MustCompile(`^[\pL\pM\pN\pP\pS ]+$`)

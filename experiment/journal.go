@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"vitrine/internal/flock"
 	"vitrine/internal/replace"
 )
 
@@ -34,12 +35,26 @@ type unitKey struct {
 
 func (u *unit) key() unitKey { return unitKey{u.Fingerprint, u.Policy, u.Seed} }
 
-// openJournal reads the journal in dir, creating it if necessary, and opens it for appending. Damaged lines are
-// removed, with a warning.
-func openJournal(dir string, warn func(string)) (*journal, error) {
+// lockDir creates a directory of results if necessary, and reserves it for this command: another one could take finished
+// units out of the journal, or write other results at the same time. If the file system has no locks, it warns.
+func lockDir(dir string, warn func(string)) (*flock.Lock, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
+	lock, err := flock.Take(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, flock.TryExclusive)
+	if errors.Is(err, flock.ErrTaken) {
+		return nil, fmt.Errorf("another command is playing in %s: wait for it, or choose another directory", dir)
+	}
+	if failed, ok := errors.AsType[*os.PathError](err); ok && failed.Op == "lock" {
+		warn(fmt.Sprintf("%v: do not play two commands in this directory at the same time", err))
+		return nil, nil
+	}
+	return lock, err
+}
+
+// openJournal reads the journal in dir and opens it for appending, creating it if necessary. Damaged lines are removed,
+// with a warning.
+func openJournal(dir string, warn func(string)) (*journal, error) {
 	path := filepath.Join(dir, "runs.jsonl")
 	units, damaged := map[unitKey]*unit{}, false
 	err := readJournal(path, func(u *unit, _ []byte) error {

@@ -76,9 +76,11 @@ func RunShard(ctx context.Context, e *Experiment, s Shard, o Options) error {
 		return err
 	}
 	r.Rounds, r.Shard = e.Rounds, &s
-	if _, err := e.complete(ctx, o, s.has); err != nil {
+	_, lock, err := e.complete(ctx, o, s.has)
+	if err != nil {
 		return err
 	}
+	defer lock.Release()
 	return r.write(filepath.Join(o.Dir, e.Name, ShardFile))
 }
 
@@ -136,9 +138,11 @@ func Merge(name string, dirs []string, o Options) ([]Summary, error) {
 		return nil, err
 	}
 	dir := filepath.Join(o.Dir, name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	lock, err := lockDir(dir, o.Warn)
+	if err != nil {
 		return nil, err
 	}
+	defer lock.Release()
 	if err := checkFresh(dir, units); err != nil {
 		return nil, err
 	}
