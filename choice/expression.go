@@ -91,11 +91,24 @@ func (l *identifiers) Visit(node *ast.Node) {
 
 // uses reports whether an expression uses any of the columns.
 func uses(source string, columns []string) bool {
-	found := identifiers{source}
-	if tree, err := parser.Parse(source); err == nil {
-		ast.Walk(&tree.Node, &found)
+	return slices.ContainsFunc(append(inputs(source), source), func(name string) bool {
+		return slices.Contains(columns, name)
+	})
+}
+
+// inputs returns the sorted column names in an expression. A text that is no expression, such as cost.car, is a column.
+func inputs(source string) []string {
+	tree, err := parser.Parse(source)
+	if err != nil {
+		return []string{source}
 	}
-	return slices.ContainsFunc(found, func(name string) bool { return slices.Contains(columns, name) })
+	if _, member := tree.Node.(*ast.MemberNode); member {
+		return []string{source}
+	}
+	found := identifiers{}
+	ast.Walk(&tree.Node, &found)
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // compile checks the expression's types on the columns of f, unless they are unchanged since the last call. An empty

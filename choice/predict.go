@@ -152,7 +152,7 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	}
 	slices.Sort(changed)
 	changed = slices.Compact(changed)
-	if other := r.movesWith(changed, d); other != "" {
+	if other := r.movesWith(changed); other != "" {
 		return nil, fmt.Errorf("%q also changes with %s: compare the shares of the data with those of a copy in which "+
 			"%[2]s is one percent larger", other, strings.Join(changed, " and "))
 	}
@@ -189,15 +189,15 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	return e, nil
 }
 
-// movesWith returns a variable that is computed from one of some other variables, or "".
-func (r *Result) movesWith(variables []string, d *Data) string {
-	moving := slices.Clone(variables)
+// movesWith returns another variable of the model that is computed from some variables or columns, or "".
+func (r *Result) movesWith(variables []string, columns ...string) string {
+	moving := slices.Concat(variables, columns)
 	for _, entry := range r.Spec.Data.Derive {
 		if name, source, err := derived(entry); err == nil && uses(source, moving) {
 			moving = append(moving, name)
 		}
 	}
-	for _, v := range d.Variables {
+	for _, v := range r.Spec.expressions() {
 		if !slices.Contains(variables, v) && uses(v, moving) {
 			return v
 		}

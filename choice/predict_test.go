@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/mat"
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
@@ -169,6 +170,49 @@ func TestElasticitiesOfAColumnInTwoVariables(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// A ratio of coefficients is a willingness to pay only if both belong to variables of one class that nothing else in the
+// utilities changes with.
+func TestNoWillingnessToPay(t *testing.T) {
+	const generic = `generic = ["cost", "time / 60"]`
+	with := func(list string) string { return replaceLine(trips, generic, "generic = "+list) }
+	neural := strings.Replace(neuralTrips, "generic = []", generic, 1)
+	const changes = " so the willingness to pay depends on their values"
+	for _, c := range [][4]string{
+		{with(`["cost", "time / 60", "cost * income"]`), "time / 60", "cost", "cost * income also changes with cost," + changes},
+		{with(`["cost", "time / 60", "time * cost"]`), "time / 60", "income[bus]", "time * cost also changes with time / 60,"},
+		{with(`["cost", "time / 60", "cost ** 2"]`), "time / 60", "cost", "cost ** 2 also changes with cost,"},
+		{with(`["cost", "time / 60", "cost ** 2"]`), "time / 60", "cost ** 2", "cost also changes with cost ** 2,"},
+		{neural, "time / 60", "cost", "the network also changes with time / 60,"},
+		{strings.Replace(neural, `"time / 60", "income"]`, `"cost / time"]`, 1), "time / 60", "cost",
+			"cost / time also changes with time / 60,"},
+		{neural, "network[1]", "cost", "network[1] is not the coefficient of a variable"},
+		{nestedTrips, "dissimilarity[road]", "cost", "dissimilarity[road] is not the coefficient of a variable"},
+		{mixedTrips, "spread[cost]", "income[bus]", "spread[cost] is not the coefficient of a variable"},
+		{trips, "cost", "constant[car]", "constant[car] is not the coefficient of a variable"},
+		{latentTrips, "income in class 2", "cost (class 2)", "income in class 2 is not the coefficient of a variable"},
+		{latentTrips, "time / 60 (class 1)", "cost (class 2)", "time / 60 (class 1) and cost (class 2) belong to two classes:"},
+	} {
+		r, _ := fitText(t, "testdata/trips.csv", c[0], Options{})
+		expect.Prefix(r.WillingnessToPay(c[1], c[2]))(t, c[3])
+	}
+	r, _ := fitText(t, "testdata/trips.csv", latentTrips, Options{})
+	e, err := r.WillingnessToPay("time / 60 (class 2)", "cost (class 2)")
+	if err != nil || e.Value != -r.Coefficients[3]/r.Coefficients[2] {
+		t.Errorf("%+v, %v", e, err)
+	}
+	r, _ = fitText(t, "testdata/trips.csv", trips, Options{})
+	if e, err := r.WillingnessToPay("constant[car]", "cost"); err != nil || e.Value != -r.Coefficients[1]/r.Coefficients[3] {
+		t.Errorf("of the car: %+v, %v", e, err)
+	}
+	// Columns with dots in their names are no expressions.
+	r.Spec = &Spec{Utility: Utility{Generic: []string{"time.car", "time.bus"}}}
+	r.Names, r.Coefficients = r.Spec.Utility.Generic, []float64{1, -2}
+	r.Covariance = mat.NewSymDense(2, []float64{1, 0, 0, 1})
+	if e, err := r.WillingnessToPay("time.car", "time.bus"); err != nil || e.Value != 0.5 {
+		t.Errorf("of columns with dots: %+v, %v", e, err)
 	}
 }
 
