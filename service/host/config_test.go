@@ -143,6 +143,14 @@ func TestInstalledServiceFiles(t *testing.T) {
 		c.Data != "/var/lib/vitrine" || c.Keys != "" {
 		t.Errorf("%+v, %v", c, err)
 	}
+	// With keys, these are in a directory that the packages make: a restore moves the data directory aside.
+	text := fatal.Or(os.ReadFile("../../deploy/service.toml"))(t)
+	keyed := Default()
+	fatal.If(t, keyed.parse(regexp.MustCompile(`(?m)^# (\w+ = )`).ReplaceAll(text, []byte("$1"))))
+	expect.Equal(t, keyed.Keys, "keys/keys.toml")
+	expect.Contains(t, string(text), "sudo -u vitrine vitrine keys add /etc/vitrine/keys/keys.toml ")
+	script := fatal.Or(os.ReadFile("../../.ci/package/files/postinstall.sh"))(t)
+	expect.Contains(t, string(script), "install -d -m 0700 -o vitrine -g vitrine /etc/vitrine/keys ")
 	c, err := ReadConfig("../../deploy/container.toml")
 	if err != nil || c.Listen != ":8080" || c.Data != "/data" || filepath.Base(c.Keys) != "keys.toml" {
 		t.Errorf("%+v, %v", c, err)
