@@ -16,7 +16,7 @@ import (
 	"vitrine/service/server"
 )
 
-// The alerts and the dashboard in deploy/ name metrics and routes that exist, and no placement is missing in a panel by
+// The alerts and the dashboard in deploy/ name metrics, routes and jobs that exist, and no placement is missing in a panel by
 // its labels.
 func TestDeployedMetricsExist(t *testing.T) {
 	s := started(t, func(o *server.Options, _ *engine.Options) { o.Appends = metrics.NewAppends() })
@@ -28,6 +28,10 @@ func TestDeployedMetricsExist(t *testing.T) {
 	for _, r := range s.Routes() {
 		routes[r.Path] = true
 	}
+	// A Service's label names the job that the Prometheus operator makes of it.
+	label := part(t, "extras/servicemonitor.yaml", `(?m)^  jobLabel: (\w+)`)
+	jobs := []string{part(t, "prometheus.yaml", `job_name: (\w+)`),
+		part(t, "cluster/kubernetes.yaml", `(?s)name: vitrine-processes .{0,150}labels: \{[^}]*\b`+label+`: (\w+)`)}
 	check := func(file, expression string) {
 		t.Helper()
 		found := regexp.MustCompile(`\b(vitrine|process|go)_\w+`).FindAllString(expression, -1)
@@ -44,6 +48,11 @@ func TestDeployedMetricsExist(t *testing.T) {
 		for _, m := range regexp.MustCompile(`route="([^"]*)"`).FindAllStringSubmatch(expression, -1) {
 			if !routes[m[1]] {
 				t.Errorf("deploy/%s: there is no route %s", file, m[1])
+			}
+		}
+		for _, m := range regexp.MustCompile(`job=~?"([^"]*)"`).FindAllStringSubmatch(expression, -1) {
+			for _, job := range jobs {
+				expect.Equal(t, job, m[1], "the job of deploy/", file)
 			}
 		}
 	}
@@ -82,6 +91,16 @@ func TestDeployedMetricsExist(t *testing.T) {
 	if panels < 10 {
 		t.Errorf("%d panels", panels)
 	}
+}
+
+// part returns what the parentheses of a pattern enclose in a file of deploy/.
+func part(t testing.TB, name, pattern string) string {
+	t.Helper()
+	found := regexp.MustCompile(pattern).FindStringSubmatch(deployed(t, name))
+	if found == nil {
+		t.Fatalf("deploy/%s has no %s", name, pattern)
+	}
+	return found[1]
 }
 
 func deployed(t testing.TB, name string) string {
