@@ -6,29 +6,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Event is a log entry in the stream of events. The kind, which is also the server-sent event's name, determines its
-// fields next to Time and Placement:
-//
-//	placement-put       config
-//	placement-deleted, alarm-cleared
-//	offered             decision_id, candidates, source, policy_entry, shown
-//	chosen              decision_id, position, taken
-//	items-declined      decision_id, positions
-//	late-outcome        decision_id, position, taken, value
-//	corrected           decision_id, correction, position, value
-//	activated, expired, evicted  decision_id
-//	version-saved       version, note
-//	rolled-back         version, config if it is another one
-//	learner-reset, relearning-begun, learner-swapped, learner-adopted  config
-//	relearning-ended    note
-//	items-changed       items
-//	category-values-added  feature, values
-//	clock-moved         seconds
+// Event is a log entry in the stream of events. The server-sent event's name, such as "chosen", says what happened.
+// GET /v1/events lists the names.
 type Event struct {
 	Time        time.Time  `json:"time"`
 	Placement   string     `json:"placement"`
 	By          string     `json:"by,omitzero" doc:"the name of the API key that asked for a change"`
-	Config      *Placement `json:"config,omitempty"`
+	Config      *Placement `json:"config,omitempty" doc:"the placement's new configuration; of relearning-begun, the second learner's"`
 	Decision    string     `json:"decision_id,omitzero"`
 	Candidates  int        `json:"candidates,omitzero" doc:"items of the request"`
 	Source      string     `json:"source,omitzero" enum:"policy,chance,baseline"`
@@ -39,7 +23,7 @@ type Event struct {
 	Correction  string     `json:"correction,omitzero" doc:"the caller's id of a correction"`
 	Value       *float64   `json:"value,omitempty" doc:"what a late outcome or a correction adds to the revenue"`
 	Positions   []int      `json:"positions,omitzero" doc:"of items that were reported not to have been taken"`
-	Version     uint64     `json:"version,omitzero"`
+	Version     uint64     `json:"version,omitzero" doc:"the learner's version that was saved or rolled back to"`
 	Note        string     `json:"note,omitzero" doc:"why a version was kept, or a relearning given up"`
 	Items       int        `json:"items,omitzero" doc:"items of the catalogue that were put or deleted"`
 	Feature     string     `json:"feature,omitzero" doc:"a category"`

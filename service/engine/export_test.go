@@ -16,6 +16,12 @@ import (
 // Fitting returns how many entries, from the first, one append gets.
 func Fitting(entries [][]byte) int { return fitting(entries) }
 
+// PastKind returns the word for an event in the history.
+func PastKind(body eventlog.Body) string {
+	x, _ := pastEvent(&eventlog.Event{Body: body})
+	return x.Kind
+}
+
 // RoundBytes returns the bytes of a round that waits for the learner.
 func RoundBytes(numbers, shown int) int { return setup.RoundBytes(numbers, shown) }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -49,10 +50,10 @@ func (e *Engine) History(ctx context.Context, name string) (*api.History, error)
 		if x.Entry = entry; entry == v.Page.Born {
 			x.Kind = "created"
 		}
-		if after != nil && before != nil {
+		if len(after) > 0 && before != nil {
 			x.Fields = difference(before, after)
 		}
-		if after != nil && x.Kind != "relearning-begun" {
+		if len(after) > 0 && x.Kind != "relearning-begun" {
 			before = after
 		}
 		h.Changes = append(h.Changes, x)
@@ -77,33 +78,25 @@ func (e *Engine) event(ctx context.Context, entry uint64) (*eventlog.Event, erro
 	return &event, nil
 }
 
-// pastEvent describes an event's effects. config is the configuration after it, or nil if it leaves all as they are.
+// pastEvent describes an event's effects. config is the configuration after it, or empty if the event leaves all
+// configurations as they are.
 func pastEvent(event *eventlog.Event) (x api.PastEvent, config []byte) {
-	x = api.PastEvent{Time: time.Unix(0, event.Time).UTC(), By: event.By}
+	x = api.PastEvent{Time: time.Unix(0, event.Time).UTC(), By: event.By,
+		Kind: strings.TrimPrefix(eventlog.Word(event.Body), "learner-")}
+	config = event.Configuration()
 	switch b := event.Body.(type) {
 	case *eventlog.PlacementPut:
-		x.Kind, config = "changed", b.Config
+		x.Kind = "changed"
 	case *eventlog.VersionSaved:
-		x.Kind, x.Version, x.Note = "version-saved", b.Version, b.Note
+		x.Version, x.Note = b.Version, b.Note
 	case *eventlog.LearnerRolledBack:
-		x.Kind, x.Version = "rolled-back", b.Version
-		if len(b.Config) > 0 {
-			config = b.Config
-		}
-	case *eventlog.LearnerReset:
-		x.Kind, config = "reset", b.Config
+		x.Version = b.Version
 	case *eventlog.RelearningBegun:
-		x.Kind, config = "relearning-begun", b.Config // of the second learner
+		config = b.Config // of the second learner
 	case *eventlog.RelearningEnded:
-		x.Kind, x.Note = "relearning-ended", b.Reason
-	case *eventlog.LearnerSwapped:
-		x.Kind, config = "swapped", b.Config
+		x.Note = b.Reason
 	case *eventlog.LearnerAdopted:
-		x.Kind, x.Note, config = "adopted", b.Variant, b.Config
-	case *eventlog.AlarmCleared:
-		x.Kind = "alarm-cleared"
-	default:
-		panic(fmt.Sprintf("engine: a change of type %T", event.Body))
+		x.Note = b.Variant
 	}
 	return x, config
 }

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -63,6 +67,24 @@ func TestHistory(t *testing.T) {
 	}
 	_, err := e.History(t.Context(), "nowhere")
 	is(t, "of no placement", err, engine.ErrNotFound)
+}
+
+// Every command has a word in the history, which the API and the desk know.
+func TestHistoryKnowsEveryCommand(t *testing.T) {
+	kind, _ := reflect.TypeFor[api.PastEvent]().FieldByName("Kind")
+	desk := string(fatal.Or(os.ReadFile("../desk/web/src/views/history.tsx"))(t))
+	for _, body := range eventlog.Bodies() {
+		word := engine.PastKind(body)
+		if !eventlog.IsCommand(body) || word == "items-changed" || word == "placement-deleted" { // of no history
+			continue
+		}
+		if !slices.Contains(strings.Split(kind.Tag.Get("enum"), ","), word) {
+			t.Errorf("add %q to the values of api.PastEvent.Kind", word)
+		}
+		if !regexp.MustCompile(`\n  "?` + word + `"?: "`).MatchString(desk) {
+			t.Errorf("add %q to kinds in service/desk/web/src/views/history.tsx", word)
+		}
+	}
 }
 
 // cached is a store that still reads entries after they were removed, as one on NATS may in another process.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ type Event struct {
 	Body      Body
 }
 
-// Body is the content of an event: a pointer to one of the types of this package, from PlacementPut to LearnerAdopted.
+// Body is the content of an event: a pointer to one of the types that Bodies lists.
 type Body interface {
 	fields(*fields.Fields)
 }
@@ -396,6 +397,11 @@ func IsCommand(b Body) bool {
 
 // Name returns the name of an event's kind, such as "Offered".
 func Name(b Body) string { return strings.TrimPrefix(fmt.Sprintf("%T", b), "*eventlog.") }
+
+// Word returns the name of an event's kind on the wire, such as "placement-put".
+func Word(b Body) string { return strings.ToLower(inner.ReplaceAllString(Name(b), "-$0")) }
+
+var inner = regexp.MustCompile(`\B[A-Z]`)
 
 // Bodies returns an empty body of each event type, in the order of their kinds.
 func Bodies() (all []Body) {

@@ -81,14 +81,30 @@ func encode(t rapid.TB, e eventlog.Event) []byte {
 // The bytes of version 1 never change, because existing logs contain them. A golden file is written only once, when a
 // kind is added.
 func TestGoldenBytes(t *testing.T) {
+	page := string(fatal.Or(os.ReadFile("../../docs/eventlog-format.md"))(t))
+	shown := map[string]bool{}
 	for _, e := range examples() {
-		path := filepath.Join("testdata", fmt.Sprintf("%d.hex", encode(t, e)[1]))
-		text := fatal.Or(os.ReadFile(path))(t)
+		kind, name := encode(t, e)[1], eventlog.Name(e.Body)
+		shown[name] = true
+		if !strings.Contains(page, fmt.Sprintf("\n    %-3d %s ", kind, name)) {
+			t.Errorf("docs/eventlog-format.md lacks kind %d, %s: add a row with its fields", kind, name)
+		}
+		path := filepath.Join("testdata", fmt.Sprintf("%d.hex", kind))
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Errorf("%s has no golden bytes: check %x, and write it to %s", name, encode(t, e), path)
+			continue
+		}
 		want := fatal.Or(hex.DecodeString(strings.Join(strings.Fields(string(text)), "")))(t)
 		if have := encode(t, e); !bytes.Equal(have, want) {
 			t.Errorf("%T is %x, %s has %x", e.Body, have, path, want)
 		}
 		expect.Equal(t, fatal.Or(eventlog.Decode(want))(t), e, path)
+	}
+	for _, body := range eventlog.Bodies() {
+		if !shown[eventlog.Name(body)] {
+			t.Errorf("nothing tests the bytes of %s: add one to examples", eventlog.Name(body))
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package feed
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,82 +131,88 @@ func (f *Feed) Close() {
 
 // Text returns a server-sent event without its id.
 func Text(e *eventlog.Event) []byte {
-	kind, event := eventOf(e)
-	data, err := json.Marshal(event, json.Deterministic(true))
+	data, err := json.Marshal(eventOf(e), json.Deterministic(true))
 	if err != nil {
 		panic(fmt.Sprintf("feed: an event does not marshal: %v", err))
 	}
-	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", kind, data)
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", kindOf(e.Body), data)
 }
 
-// eventOf returns the event that listeners receive, and its kind.
-func eventOf(e *eventlog.Event) (kind string, t api.Event) {
+// Kinds returns the kinds of events in alphabetical order.
+func Kinds() []string {
+	kinds := []string{"corrected"} // the other kind of an eventlog.Corrected
+	for _, body := range eventlog.Bodies() {
+		kinds = append(kinds, kindOf(body))
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+func kindOf(b eventlog.Body) string {
+	switch b := b.(type) {
+	case *eventlog.SnapshotTaken:
+		return "version-saved"
+	case *eventlog.LearnerRolledBack:
+		return "rolled-back"
+	case *eventlog.Corrected:
+		if b.Correction == "" {
+			return "late-outcome"
+		}
+	}
+	return eventlog.Word(b)
+}
+
+// eventOf returns the event that listeners receive. A body without a case here adds nothing to its kind.
+func eventOf(e *eventlog.Event) (t api.Event) {
 	t = api.Event{Time: time.Unix(0, e.Time).UTC(), Placement: e.Placement, By: e.By}
+	config := e.Configuration()
 	switch body := e.Body.(type) {
-	case *eventlog.PlacementPut:
-		kind, t.Config = "placement-put", configOf(body.Config)
-	case *eventlog.PlacementDeleted:
-		kind = "placement-deleted"
 	case *eventlog.Offered:
-		kind, t.Decision = "offered", body.Decision
-		t.Candidates, t.Source, t.PolicyEntry, t.Shown = body.Candidates, offer.SourceNames[body.Mode],
-			body.PolicyEntry, make([]string, len(body.Shown))
+		t.Decision, t.Candidates, t.Source, t.PolicyEntry, t.Shown = body.Decision, body.Candidates,
+			offer.SourceNames[body.Mode], body.PolicyEntry, make([]string, len(body.Shown))
 		for k, i := range body.Shown {
 			t.Shown[k] = body.ItemIDs[i]
 		}
 	case *eventlog.Chosen:
-		kind, t.Decision, t.Position, t.Taken = "chosen", body.Decision, new(int(body.Choice)), takenOf(body.Basket)
+		t.Decision, t.Position, t.Taken = body.Decision, new(int(body.Choice)), takenOf(body.Basket)
 	case *eventlog.Expired:
-		kind, t.Decision = "expired", body.Decision
+		t.Decision = body.Decision
 	case *eventlog.Evicted:
-		kind, t.Decision = "evicted", body.Decision
+		t.Decision = body.Decision
 	case *eventlog.Corrected:
-		if kind = "corrected"; body.Correction == "" {
-			kind = "late-outcome"
-		}
 		t.Decision, t.Correction, t.Position, t.Value = body.Decision, body.Correction, new(int(body.Choice)),
 			new(body.Value)
 		t.Taken = takenOf(body.Basket)
-	case *eventlog.AlarmCleared:
-		kind = "alarm-cleared"
 	case *eventlog.ClockMoved:
-		kind, t.Seconds = "clock-moved", time.Duration(body.By).Seconds()
+		t.Seconds = time.Duration(body.By).Seconds()
 	case *eventlog.CategoryValuesAdded:
-		kind, t.Feature, t.Values = "category-values-added", body.Feature, body.Values
+		t.Feature, t.Values = body.Feature, body.Values
 	case *eventlog.SnapshotTaken:
-		kind, t.Version = "version-saved", body.Version
+		t.Version = body.Version
 	case *eventlog.VersionSaved:
-		kind, t.Version, t.Note = "version-saved", body.Version, body.Note
+		t.Version, t.Note = body.Version, body.Note
 	case *eventlog.LearnerRolledBack:
-		kind, t.Version = "rolled-back", body.Version
-		if len(body.Config) > 0 {
-			t.Config = configOf(body.Config)
-		}
-	case *eventlog.LearnerReset:
-		kind, t.Config = "learner-reset", configOf(body.Config)
+		t.Version = body.Version
 	case *eventlog.RelearningBegun:
-		kind, t.Config = "relearning-begun", configOf(body.Config)
-	case *eventlog.LearnerSwapped:
-		kind, t.Config = "learner-swapped", configOf(body.Config)
-	case *eventlog.LearnerAdopted:
-		kind, t.Config = "learner-adopted", configOf(body.Config)
+		config = body.Config // of the second learner
 	case *eventlog.RelearningEnded:
-		kind, t.Note = "relearning-ended", body.Reason
+		t.Note = body.Reason
 	case *eventlog.Activated:
-		kind, t.Decision = "activated", body.Decision
+		t.Decision = body.Decision
 	case *eventlog.Measured:
-		kind, t.Decision = "measured", body.Decision
+		t.Decision = body.Decision
 	case *eventlog.ItemsChanged:
-		kind, t.Items = "items-changed", len(body.Put)+len(body.Deleted)
+		t.Items = len(body.Put) + len(body.Deleted)
 	case *eventlog.ItemsDeclined:
-		kind, t.Decision = "items-declined", body.Decision
+		t.Decision = body.Decision
 		for _, i := range body.Items {
 			t.Positions = append(t.Positions, int(i))
 		}
-	default:
-		panic(fmt.Sprintf("feed: an event of type %T", body))
 	}
-	return kind, t
+	if len(config) > 0 {
+		t.Config = configOf(config)
+	}
+	return t
 }
 
 func takenOf(basket eventlog.Basket) (taken []api.Taken) {

@@ -1,19 +1,21 @@
 package feed
 
 import (
+	"slices"
 	"testing"
 
-	"github.com/go-json-experiment/json"
-
+	"vitrine/internal/expect"
 	"vitrine/service/eventlog"
 )
 
-// Listeners get events of every type: eventOf knows them all.
+// Listeners get events of every type, each with a kind that the API's description lists.
 func TestListenersGetEveryEvent(t *testing.T) {
-	for _, body := range eventlog.Bodies() {
-		_ = json.Unmarshal([]byte(`{"Config": "e30="}`), body) // {}: configurations in the log are not empty
-		if kind, _ := eventOf(&eventlog.Event{Placement: "home", Body: body}); kind == "" {
-			t.Errorf("%s has no kind", eventlog.Name(body))
+	for _, body := range append(eventlog.Bodies(), &eventlog.Corrected{Correction: "return"}) {
+		kind := kindOf(body)
+		if !slices.Contains(Kinds(), kind) {
+			t.Errorf("%s is an event %q, which Kinds lacks", eventlog.Name(body), kind)
 		}
+		expect.Contains(t, string(Text(&eventlog.Event{Placement: "home", Body: body})), "event: "+kind+"\n")
 	}
+	expect.Equal(t, kindOf(new(eventlog.CategoryValuesAdded)), "category-values-added")
 }

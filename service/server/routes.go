@@ -7,6 +7,7 @@ import (
 	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/engine"
+	"vitrine/service/feed"
 	"vitrine/service/keys"
 	"vitrine/service/personalizer"
 )
@@ -269,7 +270,7 @@ func (s *Server) routes() (all []*route) {
 		takes(api.Erasure{}, `{"shopper_id":"shopper-7"}`).gives(204, nil))
 	if s.feed != nil {
 		on("GET /v1/events", stream, s.listen, op("events", "Events as server-sent events; their data has the "+
-			"schema Event. The id of an event is its entry in the log; ids are missing that belong to other "+
+			"schema Event, and their names are "+strings.Join(feed.Kinds(), ", ")+". The id of an event is its entry in the log; ids are missing that belong to other "+
 			"placements. With Last-Event-ID the events after it come first, from the log: 410 if they were "+
 			"removed. Otherwise they begin now.").
 			under(parameter{"Last-Event-ID",

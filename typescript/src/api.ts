@@ -285,6 +285,7 @@ export interface Event {
   by?: string | undefined;
   /** Items of the request. */
   candidates?: number | undefined;
+  /** The placement's new configuration; of relearning-begun, the second learner's. */
   config?: Placement | undefined;
   /** The caller's id of a correction. */
   correction?: string | undefined;
@@ -313,6 +314,7 @@ export interface Event {
   value?: number | undefined;
   /** That have columns of their own from now on. */
   values?: readonly string[] | undefined;
+  /** The learner's version that was saved or rolled back to. */
   version?: number | undefined;
 }
 
@@ -1651,7 +1653,7 @@ export interface Routes {
   deletePlacement: { takes: { path: { name: string }; header?: { "If-Match"?: string | number | boolean | undefined; "If-None-Match"?: string | number | boolean | undefined } | undefined }; answer: null };
   /** Erase a shopper for good in all placements: the key is deleted that leads from the id to what was remembered, so that nobody can say whose the entries of the log, the snapshots and the backups are. A later visit is a new shopper's. Unknown shoppers get 204, too. */
   eraseShopper: { takes: { body: Erasure }; answer: null };
-  /** Events as server-sent events; their data has the schema Event. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now. */
+  /** Events as server-sent events; their data has the schema Event, and their names are activated, alarm-cleared, category-values-added, chosen, clock-moved, corrected, evicted, expired, items-changed, items-declined, late-outcome, learner-adopted, learner-reset, learner-swapped, measured, offered, placement-deleted, placement-put, relearning-begun, relearning-ended, rolled-back, version-saved. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now. */
   events: { takes: { query?: { "placement"?: string | number | boolean | undefined } | undefined; header?: { "Last-Event-ID"?: string | number | boolean | undefined } | undefined }; answer: Response };
   /** The experiment of a placement, if one runs, and the last ones that have ended: what the variants earned, the differences with intervals that may be looked at any time, whether the units are divided rightly, and what the stop rule says. It begins, changes and ends with the configuration of the placement, by its mode experiment. */
   experiment: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: Experiments };

@@ -306,6 +306,7 @@ class Event(TypedDict):
     candidates: NotRequired[int]
     """Items of the request."""
     config: NotRequired[Placement]
+    """The placement's new configuration; of relearning-begun, the second learner's."""
     correction: NotRequired[str]
     """The caller's id of a correction."""
     decision_id: NotRequired[str]
@@ -334,6 +335,7 @@ class Event(TypedDict):
     values: NotRequired[list[str]]
     """That have columns of their own from now on."""
     version: NotRequired[int]
+    """The learner's version that was saved or rolled back to."""
 
 
 class EventReward(TypedDict):
@@ -1696,7 +1698,7 @@ class Routes:
         self._call("POST", "/v1/erasures", {}, {}, body)
 
     def events(self, *, placement: Parameter = None, last_event_id: Parameter = None) -> Iterator[Message]:
-        """Events as server-sent events; their data has the schema Event. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now."""
+        """Events as server-sent events; their data has the schema Event, and their names are activated, alarm-cleared, category-values-added, chosen, clock-moved, corrected, evicted, expired, items-changed, items-declined, late-outcome, learner-adopted, learner-reset, learner-swapped, measured, offered, placement-deleted, placement-put, relearning-begun, relearning-ended, rolled-back, version-saved. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now."""
         return self._events("/v1/events", {"placement": placement}, {"Last-Event-ID": last_event_id})
 
     def experiment(self, name: str, /, *, entry: Parameter = None) -> Experiments:
@@ -1997,7 +1999,7 @@ class AsyncRoutes:
         await self._call("POST", "/v1/erasures", {}, {}, body)
 
     def events(self, *, placement: Parameter = None, last_event_id: Parameter = None) -> AsyncIterator[Message]:
-        """Events as server-sent events; their data has the schema Event. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now."""
+        """Events as server-sent events; their data has the schema Event, and their names are activated, alarm-cleared, category-values-added, chosen, clock-moved, corrected, evicted, expired, items-changed, items-declined, late-outcome, learner-adopted, learner-reset, learner-swapped, measured, offered, placement-deleted, placement-put, relearning-begun, relearning-ended, rolled-back, version-saved. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now."""
         return self._events("/v1/events", {"placement": placement}, {"Last-Event-ID": last_event_id})
 
     async def experiment(self, name: str, /, *, entry: Parameter = None) -> Experiments:
