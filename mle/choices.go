@@ -34,16 +34,18 @@ type Choices struct {
 // NewChoices returns an empty set of choices among items of d features.
 func NewChoices(d int) *Choices { return &Choices{d: d} }
 
-// Append adds a round with choice y, and any further takes, among the rows s of x. It panics unless the rows consist of
-// d features, y is a position in S∪{0}, and the further takes are positions in S after a y in S.
+// Append adds a round with choice y, and any further takes, among the rows s of x. It panics, and adds nothing, unless
+// x has these rows of d features, y is a position in S∪{0}, and the further takes are positions in S after a y in S.
 func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice, more ...vitrine.Choice) {
 	if len(s) > 0 {
 		c.checkWidth(x)
 	}
 	checkTakes(len(s), y, more)
+	features := c.features
 	for _, i := range s {
-		c.features = append(c.features, x.RawRowView(i)...)
+		features = append(features, x.RawRowView(i)...)
 	}
+	c.features = features
 	c.append(len(s), y, slices.Clone(more))
 }
 
