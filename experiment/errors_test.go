@@ -66,7 +66,7 @@ func TestFamiliesOfRequests(t *testing.T) {
 	expect.Equal(t, run(t, e, experiment.Options{Dir: t.TempDir()})[0].FinalMean, 0.0, "regret")
 	both := &rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{0, 1} }}
 	e.Policies[0].New = func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return both, nil }
-	expect.Part(experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir()}))(t, "is not in the feasible family")
+	expect.Part(experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir()}))(t, "breaks the constraint")
 }
 
 // regret.csv must be readable, and below the directory.
@@ -93,7 +93,7 @@ func TestErrorsNameTheUnit(t *testing.T) {
 	broken.seen = func(vitrine.Round) error { return errors.New("no ink") }
 	for want, p := range map[string]experiment.Policy{
 		"small: policy broken, seed 0, round 1: no ink": policy("broken", broken),
-		"policy big, seed 0, round 1: infeasible offer: [0 1 2 3] is not in": policy("big",
+		"policy big, seed 0, round 1: infeasible offer: [0 1 2 3] breaks the": policy("big",
 			rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment {
 				return vitrine.Assortment{0, 1, 2,
 					3}
@@ -129,7 +129,7 @@ func TestPoliciesLeaveTheContext(t *testing.T) {
 		"round 1: the policy changed the context's features or":          func(x *vitrine.Context) { x.Features.Set(7, 1, 5) },
 		"the policy changed the context's features or revenues":          func(x *vitrine.Context) { x.Revenue = nil },
 		"round 1: the policy changed the context's":                      func(x *vitrine.Context) { x.Features = nil },
-		"[0 1 2 3] is not in the feasible family":                        func(x *vitrine.Context) { x.Feasible = assortment.AtMost(4) },
+		"[0 1 2 3] breaks the constraint":                                func(x *vitrine.Context) { x.Feasible = assortment.AtMost(4) },
 	} {
 		careless := rule{offer: func(x *vitrine.Context, _ *rand.Rand) vitrine.Assortment {
 			change(x)

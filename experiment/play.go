@@ -176,7 +176,7 @@ func (r *rounds) check(o vitrine.Offer) error {
 		return fmt.Errorf("infeasible offer: %w", err)
 	}
 	if !r.family.Contains(s) {
-		return fmt.Errorf("infeasible offer: %v is not in the feasible family", s)
+		return fmt.Errorf("infeasible offer: %v breaks the constraint", s)
 	}
 	if p := o.Propensity; !(p >= 0 && p <= 1+1e-9) {
 		return fmt.Errorf("the offer's propensity is %v: must be from 0, unknown, to 1", p)

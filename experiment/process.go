@@ -3,6 +3,7 @@ package experiment
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,6 +138,9 @@ func (p *Process) Offer(ctx context.Context, x *vitrine.Context) (vitrine.Offer,
 		return vitrine.Offer{}, err
 	}
 	offer, err := decodeOffer(line, p.o.Ordered)
+	if n, most := len(offer.Assortment), p.o.Problem.MaxShown; n > most {
+		err = fmt.Errorf("%d items, and the size is %d", n, most)
+	}
 	if err != nil {
 		return vitrine.Offer{}, p.fail(fmt.Errorf("answered %s: %w", quote(line), err))
 	}
@@ -276,7 +280,10 @@ func decodeOffer(line []byte, ordered bool) (none vitrine.Offer, err error) {
 		Propensity float64 `json:"propensity"`
 	}
 	if err := strict.Unmarshal(line, &answer, strict.RejectUnknownMembers(true)); err != nil {
-		return none, fmt.Errorf(`want {"assortment": [3, 17]}, with or without a "propensity": %w`, err)
+		if s, ok := errors.AsType[*strict.SemanticError](err); ok { // which would print a type of Go
+			err = fmt.Errorf("%s does not fit", cmp.Or(string(s.JSONPointer), "the line"))
+		}
+		return none, fmt.Errorf(`want {"assortment": [3, 17]}, whole numbers, with or without a "propensity": %w`, err)
 	}
 	if answer.Assortment == nil {
 		return none, errors.New(`"assortment" is missing: list the items to offer, or [] for no item`)
