@@ -35,6 +35,7 @@ func TestLearner(t *testing.T, features, size, steps int, newLearner func() vitr
 	b.rounds = b.play(newLearner(), steps)
 
 	t.Run("offers are feasible", b.offersAreFeasible)
+	t.Run("propensities are true", b.propensitiesAreTrue)
 	t.Run("decisions are repeatable", b.decisionsAreRepeatable)
 	t.Run("policies are frozen", b.policiesAreFrozen)
 	t.Run("policies serve concurrently", b.policiesServeConcurrently)
@@ -185,6 +186,35 @@ func (b battery) offersAreFeasible(t *testing.T) {
 					t.Fatalf("after %d rounds, N = %d: the policy gives its offer the propensity %v, and says %v "+
 						"of the same set", at, n, offer.Propensity, p)
 				}
+			}
+		}
+	}
+}
+
+// propensitiesAreTrue draws often from few sets, and counts them. A policy states the probability of a set, or 0.
+func (b battery) propensitiesAreTrue(t *testing.T) {
+	const draws = 2000
+	l := b.newLearner()
+	done := 0
+	for _, at := range []int{0, len(b.rounds) / 2, len(b.rounds)} {
+		b.replay(t, l, done, at)
+		done = at
+		rng := rngAt(8, uint64(at))
+		x, policy := b.context(4, rng), l.Policy()
+		stated, drawn := map[string]float64{}, map[string]float64{}
+		for range draws {
+			o := policy.Offer(x, rng)
+			set := fmt.Sprint(o.Assortment)
+			if p, ok := stated[set]; ok && math.Abs(p-o.Propensity) > 1e-9 {
+				t.Fatalf("after %d rounds: the set %s has the propensity %v, and then %v", at, set, p, o.Propensity)
+			}
+			stated[set] = o.Propensity
+			drawn[set]++
+		}
+		for set, p := range stated {
+			if p > 0 && math.Abs(drawn[set]-draws*p) > 1+6*math.Sqrt(draws*p*(1-p)) {
+				t.Errorf("after %d rounds: the set %s has the propensity %v, and %v of %d draws: state the "+
+					"probability of the set, or 0 if it is unknown", at, set, p, drawn[set], draws)
 			}
 		}
 	}

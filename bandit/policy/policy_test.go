@@ -98,6 +98,10 @@ func TestDefaultsSell(t *testing.T) {
 		if p.Learner.Unfit != "" || p.Name == "uniform" {
 			continue
 		}
+		if p.Matrices.Live <= 0 || p.Matrices.Saved <= 0 {
+			t.Errorf("%s can serve, and its memory counts as 0: set Matrices in its line, and compare them with the "+
+				"heap in service/setup/size_test.go", p.Name)
+		}
 		world, least := large, 0.95
 		switch p.Name {
 		case "log-barrier-mnl":

@@ -7,7 +7,8 @@ import (
 	"vitrine/internal/settings"
 )
 
-// All are the policies. To add one is to write its file in bandit and a line here.
+// All lists the policies. To add one, write its file in bandit and a line here; one that can serve also needs a row in
+// service/setup/size_test.go.
 var All = []Policy{
 	{
 		Name: "auto", Doc: "bma-mnl, with what the features and their number call for",
