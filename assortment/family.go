@@ -114,7 +114,7 @@ func Floor(c vitrine.Constraint, revenue []float64, minimum float64) (vitrine.Co
 	return q, nil
 }
 
-// Smallest returns the smallest set of family c over n items that contains item i: {i} if possible, and otherwise i
+// Smallest returns the smallest set of family c over n items that contains item i < n: {i} if possible, and otherwise i
 // with as few companions as possible. Among sets of equal size it picks the one that c.MaxGain prefers, so every call
 // gives the same answer. If no set contains item i, the result is empty.
 func Smallest(dst vitrine.Assortment, c vitrine.Constraint, i, n int) vitrine.Assortment {

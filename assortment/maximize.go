@@ -6,7 +6,8 @@
 //
 // [AtMost] bounds the number of items. A [Quota] also bounds the numbers from groups and a sum of weights. [NewSlots]
 // assigns items to slots. [MaximizeOrdered], [MaximizeNested] and [MaximizeMixture] serve displays with places and
-// other choice models. Items are numbered from 0; constructors return errors that name them.
+// other choice models. Constructors return errors that name items, which are numbered from 0, and groups without a
+// name and slots, from 1. The groups of a [Limit] have your own numbers.
 package assortment
 
 import (

@@ -33,8 +33,9 @@ func (m Mixture) Revenue(s vitrine.Assortment, r []float64) float64 {
 // no change improves. The bound is Σ_c w_c max_S R_c(S): the shop's earnings if it knew each customer's class. A round
 // costs O(|S| N) revenues of O(C) each.
 //
-// r ≥ 0; nil means 1 for all. MaximizeMixture panics unless each class contains a utility for each item, and returns an
-// error if the weights are not shares, or if a utility is NaN or +∞ or a revenue is not a finite number, at least 0.
+// r ≥ 0; nil means 1 for all. MaximizeMixture panics unless each class contains a utility for each item, and a non-nil r a
+// revenue. It returns an error if the weights are not shares, or if a utility is NaN or +∞ or a revenue is not a finite
+// number, at least 0.
 func MaximizeMixture(
 	dst vitrine.Assortment, c vitrine.Constraint, m Mixture, r []float64,
 ) (s vitrine.Assortment, revenue, bound float64, err error) {

@@ -43,7 +43,7 @@ type Limit struct {
 }
 
 // Weights bounds the sum of the weights of a set, Σ_{i∈S} a_i ≤ Capacity. A weight may be the space that an item takes
-// on a shelf.
+// on a shelf. [WeightsOf] fills it. [NewQuota] panics if Of or Count lacks an index of Kind.
 type Weights struct {
 	Kind     []int32 // by item: the index of its weight
 	Of       []int   // by index: whole numbers, at least 0

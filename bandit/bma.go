@@ -80,7 +80,7 @@ const (
 	maxEachParams = 36
 )
 
-// DefaultExperts returns the recommended experts for items of d features: fewer if d is large, so that a round stays
+// DefaultExperts returns the recommended experts for items of d ≥ 1 features: fewer if d is large, so that a round stays
 // cheap, and the quadratic family and steps only if they need not many more parameters than the others.
 func DefaultExperts(d int) []Expert {
 	experts := []Expert{
@@ -248,7 +248,7 @@ func CheckExperts(d int, experts []Expert) error {
 	known := map[string]int{}
 	for i, x := range experts {
 		if isNil(x.Model) {
-			return fmt.Errorf("NewBMA: the model of expert %d is nil: give it a family, such as "+
+			return fmt.Errorf("the model of expert %d is nil: give it a family, such as "+
 				"utility.NewLinear(%d, true)", i+1, d)
 		}
 		name := x.String()

@@ -132,7 +132,7 @@ func TestNilModelsAreNamed(t *testing.T) {
 			"NewONL: the utility model is nil": onl, "NewGreedy: the utility model is nil": greedy,
 			"NewEpsGreedy: the utility model is nil":  eps,
 			"NewLogBarrier: the utility model is nil": barrier, "NewFeelGood: the utility model is nil": good,
-			"NewBMA: the model of expert 2 is nil": bma,
+			"the model of expert 2 is nil": bma,
 		} {
 			expect.Part(err)(t, want)
 		}

@@ -45,7 +45,7 @@ func (p Problem) inner() Problem {
 	return p
 }
 
-// AutoExperts returns the experts of the learner that [NewAuto] makes.
+// AutoExperts returns the experts of the learner that [NewAuto] makes for a valid problem.
 func AutoExperts(p Problem) []Expert {
 	if p.isWide() {
 		p = p.inner()

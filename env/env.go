@@ -63,7 +63,7 @@ type World struct {
 	Items    int // N, at least 1
 	Contexts Contexts
 	Truth    Truth
-	Revenues Revenues
+	Revenues Revenues  // nil means 1 for every item
 	Places   []float64 // effects of the places of a display; nil if places do not matter
 	Takers   Baskets   // how visitors take several items; nil if they take at most one
 }
@@ -115,6 +115,9 @@ type Revenues interface {
 func (w *World) Context(rng *rand.Rand) *vitrine.Context {
 	x := mat.NewDense(w.Items, w.Truth.NumFeatures(), nil)
 	w.Contexts.Draw(x, rng)
+	if w.Revenues == nil {
+		return &vitrine.Context{Features: x}
+	}
 	return &vitrine.Context{Features: x, Revenue: w.Revenues.Draw(w.Items, rng)}
 }
 

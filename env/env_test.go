@@ -63,10 +63,13 @@ func TestWorldsKeepTheContract(t *testing.T) {
 // Worlds that differ only in their revenues draw the same features, so they can be compared in pairs.
 func TestRevenuesLeaveTheFeaturesAlone(t *testing.T) {
 	one := &env.World{Items: 10, Contexts: env.Gaussian{}, Truth: realizable(1), Revenues: env.One{}}
-	unequal := *one
-	unequal.Revenues = env.UniformRevenue{High: 1}
-	if !mat.Equal(one.Context(newRand(5)).Features, unequal.Context(newRand(5)).Features) {
-		t.Error("another law of revenues gave other features")
+	want := one.Context(newRand(5)).Features
+	for _, law := range []env.Revenues{env.UniformRevenue{High: 1}, nil} {
+		other := *one
+		other.Revenues = law
+		if !mat.Equal(other.Context(newRand(5)).Features, want) {
+			t.Errorf("the law of revenues %v gave other features", law)
+		}
 	}
 }
 

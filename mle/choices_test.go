@@ -28,7 +28,7 @@ func TestChoicesRefuseRoundsThatCannotBe(t *testing.T) {
 		"choice -1 is not a position in an assortment of 1 items": func(c *mle.Choices) {
 			c.Append(x, vitrine.Assortment{1}, -1)
 		},
-		"row index out of range": func(c *mle.Choices) { c.Append(x, vitrine.Assortment{0, 9}, 1) },
+		"row index out of range":                                 func(c *mle.Choices) { c.Append(x, vitrine.Assortment{0, 9}, 1) },
 		"choice 1 is not a position in an assortment of 0 items": func(c *mle.Choices) { c.AppendRows(nil, 1) },
 		"choice 4 is not a position in an assortment of 2 items": func(*mle.Choices) {
 			mle.NewAffine(1, make([]float64, 3)).Append([]float64{0, 0}, x, 4)

@@ -82,8 +82,8 @@ func (l *NLL) laplace(w []float64, value float64, fisher *mat.SymDense) (*Laplac
 	return p, nil
 }
 
-// NewGaussian returns N(mean, H⁻¹) as a posterior without rounds, and evidence 1. It copies mean. The error is
-// ErrSingular.
+// NewGaussian returns N(mean, H⁻¹) as a posterior without rounds, and evidence 1. It copies mean, and h must have
+// a row for each of its elements. The error is ErrSingular.
 func NewGaussian(mean []float64, h *mat.SymDense) (*Laplace, error) {
 	return newLaplace(slices.Clone(mean), h)
 }
