@@ -240,14 +240,11 @@ func (c fitCmd) compare(ctx context.Context, w io.Writer, r *choice.Result, othe
 		fmt.Fprintf(w, "\n%s%s\n", table, strings.Join(tests, "\n"))
 	}
 	if c.Drop != "" {
-		test, expected, err := r.HausmanMcFadden(ctx, data, c.Drop)
+		test, err := r.HausmanMcFadden(ctx, data, c.Drop)
 		if err != nil {
 			return fmt.Errorf("--drop: %w", err)
 		}
 		fmt.Fprintf(w, "Hausman–McFadden test without %s: %v.\n", c.Drop, test)
-		if expected {
-			fmt.Fprintln(w, "The test uses the expected covariance, because the observed difference is not positive definite.")
-		}
 	}
 	return nil
 }
