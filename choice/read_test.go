@@ -330,7 +330,7 @@ func TestReadErrors(t *testing.T) {
 		{"a wrong derived column", longTable, with(`derive = ["a == b"]`),
 			`data.derive has "a == b": want "name = expression"`},
 		{"the wrong delimiter", strings.ReplaceAll(longTable, ",", ";"), longSpec,
-			`line 1 has one column, "case;alt;took;cost;region;w": if columns are separated by ';', set delimiter = ";" in the TOML file that describes the table, or write commas`},
+			`line 1 has one column, "case;alt;took;cost;region;w": if columns are separated by ';', write commas, or set delimiter = ";" if a TOML file describes the table`},
 		{"a quote as the delimiter", longTable, with(`delimiter = "\""`),
 			`delimiter = "\"": want a character that separates columns`},
 		{"a header twice", row("2,car,0", "case,alt,took,cost,region,w\n2,car,0"), longSpec,

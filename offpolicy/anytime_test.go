@@ -120,6 +120,14 @@ func TestAnytimeDifference(t *testing.T) {
 	if e := evaluate(t, l, pages).Estimate("dr-pi"); !math.IsNaN(e.Anytime.Low) {
 		t.Errorf("%v with a revenue that has no bound", e.Anytime)
 	}
+	// Without revenues the upper end is 0, not −0.
+	for t := range rounds {
+		clear(rounds[t].Context.Revenue)
+		rounds[t].Earned = nil
+	}
+	if high := evaluate(t, l, pages).Estimate("dr-pi").Anytime.High; high != 0 || math.Signbit(high) {
+		t.Errorf("the upper end without revenues is %v", high)
+	}
 }
 
 // heavyLog shows an item with probability proportional to exp(2x) for its first feature x. The judged policy shows the

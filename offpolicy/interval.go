@@ -74,5 +74,5 @@ func anytime(steps []step, level float64) Interval {
 // between returns the interval between a sequence and the sequence of its negative.
 func between(low, high *confseq.Lower, level float64) Interval {
 	alpha := (1 - level) / 2
-	return Interval{low.Low(alpha), -high.Low(alpha)}
+	return Interval{low.Low(alpha), 0 - high.Low(alpha)} // 0 in place of −0
 }

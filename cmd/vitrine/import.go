@@ -55,7 +55,8 @@ A table is CSV, TSV, Parquet or JSON Lines. It contains a row for each item of a
     rewards = "choice"             in dsjson: each positive reward is an item taken. The default, "share", takes a reward
                                    in [0, 1] as the probability of a choice, as the service does
     [columns]                      "-" ignores the column of the usual name, such as revenue
-    decision = "session"           identifies a decision; if its rows are apart, the table is sorted first, by time if known
+    decision = "session"           identifies a decision (join several columns into one); if its rows are apart, the table
+                                   is sorted first, by time if known
     time = "ts"                    RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970
     item = "sku"
     shown = "position"             from 1 on, or true; without it all rows are shown

@@ -440,7 +440,7 @@ func TestBadImports(t *testing.T) {
 			"cut.parquet", string(whole[:len(whole)/2]), ""},
 		"truncated or damaged: unexpected EOF": {
 			"cut.csv.gz", zipped.String()[:zipped.Len()-20], ""},
-		"if columns are separated by ';', set delimiter": {
+		"if columns are separated by ';', write commas": {
 			"semicolon.csv", strings.ReplaceAll(fresh, ",", ";"), ""},
 		"line 7 repeats the header": {
 			"twice.csv", fresh + strings.SplitAfter(fresh, "\n")[0], ""},

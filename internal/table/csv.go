@@ -81,8 +81,8 @@ func (t *textTable) openCSV(text *bufio.Reader, o Options) error {
 		if len(names) == 1 {
 			for _, other := range ",;\t|" {
 				if other != r.Comma && strings.ContainsRune(names[0], other) {
-					return fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set "+
-						"delimiter = %q in the TOML file that describes the table, or write commas",
+					return fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, write "+
+						"commas, or set delimiter = %q if a TOML file describes the table",
 						names[0], other, string(other))
 				}
 			}

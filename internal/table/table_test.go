@@ -91,6 +91,18 @@ func TestTypes(t *testing.T) {
 	}
 }
 
+// Two columns of one name are refused.
+func TestColumnTwice(t *testing.T) {
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[struct {
+		Cost float64 `parquet:"cost"`
+		Time float64 `parquet:"time"`
+	}](&b)
+	fatal.If(t, w.Close())
+	twice := bytes.ReplaceAll(b.Bytes(), []byte("time"), []byte("cost"))
+	expect.Message(open(t, twice, table.Options{}))(t, `the file contains the column "cost" twice`)
+}
+
 // Parquet's unsigned integers, byte decimals and UUIDs are converted to their meaning. List columns are named.
 func TestLogicalTypes(t *testing.T) {
 	var b bytes.Buffer

@@ -68,6 +68,9 @@ func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Opti
 		return nil, OptionsError{errors.New("0 folds: want at least 2")}
 	case o.Resamples == 0:
 		return nil, OptionsError{errors.New("0 resamples: want at least 1")}
+	case o.Folds > len(rounds.Rounds):
+		return nil, fmt.Errorf("placement %q has too few decisions with an outcome: --folds %d needs at least %[2]d, and the "+
+			"log holds %d", rounds.Placement, o.Folds, len(rounds.Rounds))
 	}
 	e := &Verdict{Rounds: rounds, options: o}
 	doc, err := settings.Parse("--utility", []byte("utility = "+o.Utility))
