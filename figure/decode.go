@@ -164,8 +164,9 @@ func (d *decoder) row(row []string) error {
 // Regret is a sum of differences to an optimum: rounding may leave it slightly below 0, and its squares must not
 // overflow.
 const (
-	rounding = 1e-6
-	maxValue = 1e100
+	rounding    = 1e-6
+	leastRegret = 1e-12 // smaller ones are rounding errors even where all are small
+	maxValue    = 1e100
 )
 
 // turn starts a run when the policy or the seed changes.

@@ -43,9 +43,11 @@ func labels(plots ...regretPlot) []label {
 	return all
 }
 
-// decimals returns the number of decimals in a note, for regrets up to highest.
+// decimals returns the number of decimals in a note, for regrets up to highest, which is positive.
 func decimals(highest float64) int {
 	switch {
+	case highest < 0.01:
+		return 1 + decimals(10*highest)
 	case highest < 1:
 		return 3
 	case highest < 10:

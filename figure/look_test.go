@@ -3,6 +3,7 @@ package figure
 import (
 	"fmt"
 	"io"
+	"math"
 	"testing"
 
 	"github.com/pelletier/go-toml/v2"
@@ -179,4 +180,21 @@ func TestLogScalePanics(t *testing.T) {
 	if err := WriteSVG(io.Discard, positive.With(Look{Log: true})); err != nil { // 0 in round 1 is fine
 		t.Error(err)
 	}
+}
+
+// Where revenues are small, so are regrets that count, and their numbers have more decimals.
+func TestSmallRegrets(t *testing.T) {
+	p := panelOf("ucb-mnl", "uniform")
+	p.Curves[0].Regret, p.Curves[1].Regret = [][]float64{{1e-7, 4e-7}}, [][]float64{{8e-5, 1.6e-4}}
+	if policy, ok := p.Zero(); ok {
+		t.Errorf("%s has regret 0", policy)
+	}
+	plot := newRegretPlot(p, Look{Log: true})
+	expect.Equal(t, plot.highest(), 1.6e-4)
+	expect.Equal(t, decimals(plot.highest()), 5)
+	if s := plot.span(); s.low > math.Log10(1e-7) {
+		t.Errorf("the axis begins at 10^%v", s.low)
+	}
+	p.Curves[0].Regret, p.Curves[1].Regret = [][]float64{{1e-14, 1e-14}}, [][]float64{{0, 1e-13}}
+	expect.Equal(t, newRegretPlot(p, Look{}).highest(), 1, "of rounding errors")
 }

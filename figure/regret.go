@@ -61,10 +61,21 @@ func newRegretPlot(p Panel, l Look) regretPlot {
 
 func (p regretPlot) rounds() int { return p.Curves[0].rounds() }
 
+// negligible returns a bound of the panel's rounding errors, in proportion to its regrets if they are small.
+func (p Panel) negligible() float64 {
+	highest := 0.0
+	for _, c := range p.Curves {
+		for _, run := range c.Regret {
+			highest = max(highest, slices.Max(run), -slices.Min(run))
+		}
+	}
+	return min(rounding, max(rounding*highest, leastRegret))
+}
+
 // highest returns the largest magnitude of a regret or a difference in a band, or 1 if all are rounding errors.
 func (p regretPlot) highest() float64 {
 	span := p.extent()
-	if highest := max(span.high, -span.low); highest >= rounding {
+	if highest := max(span.high, -span.low); highest >= p.negligible() {
 		return highest
 	}
 	return 1
@@ -89,10 +100,10 @@ func (p regretPlot) span() span {
 	s := p.extent()
 	switch {
 	case p.look.Log:
-		low := math.Inf(1)
+		low, negligible := math.Inf(1), p.negligible()
 		for _, tr := range p.traces {
 			for i, at := range tr.at {
-				if at.mean >= rounding && tr.rounds[i]*settledOff >= p.rounds() {
+				if at.mean >= negligible && tr.rounds[i]*settledOff >= p.rounds() {
 					low = min(low, at.mean)
 				}
 			}
@@ -102,7 +113,7 @@ func (p regretPlot) span() span {
 		return span{s.low - margin, s.high + margin, true}
 	case p.Against == "":
 		return span{0, 1.04 * p.highest(), false}
-	case s.high-s.low < rounding:
+	case s.high-s.low < p.negligible():
 		return span{-1, 1, false}
 	}
 	return s.widened(0.04)
@@ -110,8 +121,9 @@ func (p regretPlot) span() span {
 
 // Zero returns a policy with regret 0 in every round, if there is one: it cannot be drawn on a logarithmic scale.
 func (p Panel) Zero() (policy string, ok bool) {
+	negligible := p.negligible()
 	i := slices.IndexFunc(p.Curves, func(c Curve) bool {
-		return !slices.ContainsFunc(c.Regret, func(run []float64) bool { return slices.Max(run) >= rounding })
+		return !slices.ContainsFunc(c.Regret, func(run []float64) bool { return slices.Max(run) >= negligible })
 	})
 	if i < 0 {
 		return "", false
