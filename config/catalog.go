@@ -63,7 +63,7 @@ var truths = []settings.Kind[newTruth]{
 	plain("abs", "|xᵀw| − |x₁ − x₂|, w uniform on [-1, 1]; 2 features or more", 2, env.NewAbs),
 	plain("needle", "4 exp(−2‖x − w‖²) − 3/2, w uniform on [-1, 1]", 1, env.NewNeedle),
 	plain("sawtooth", "3 times the fraction of xᵀw, less 2, w uniform on [-1, 1]", 1, env.NewSawtooth),
-	settings.Of("quadratic", "linear plus all products of two features, parameters uniform on [low, high], "+
+	settings.Of("quadratic", "xᵀθ + b plus all products of two features, parameters uniform on [low, high], "+
 		"default [-1, 1]; ball as of mlp", defaultFamily, quadraticTruth),
 	drawn("segments", "2xᵀw − ½, with a w for each sign of the last feature, uniform on [-1, 1]; opposed = true "+
 		"has w and −w", segmentsOptions{}, 2, func(o segmentsOptions, d int, rng *rand.Rand) *env.Formula {
@@ -412,9 +412,15 @@ func rotationDrift(o rotationOptions, d settings.Dims) (newDrift, error) {
 	}, needs("rotation", 2, d)
 }
 
+// maxRevenue keeps the sum of all rounds far from overflow.
+const maxRevenue = 1e80
+
 func uniformRevenue(o intervalOptions, _ settings.Dims) (env.Revenues, error) {
 	if o.Low < 0 {
 		return nil, fmt.Errorf("low = %v: revenues must not be negative", o.Low)
+	}
+	if o.High > maxRevenue {
+		return nil, fmt.Errorf("high = %v: revenues must be at most %v", o.High, maxRevenue)
 	}
 	return env.UniformRevenue(o), nil
 }

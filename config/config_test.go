@@ -99,6 +99,9 @@ func TestNamesOfStudies(t *testing.T) {
 		expect.Prefix(config.Load("x.toml", []byte("name = '"+name+"'")))(t,
 			"x.toml:1: name = \""+name+"\": results have something else of this name")
 	}
+	long := strings.Repeat("a", 101) // longer than some file systems take
+	expect.Message(config.Load("x.toml", []byte("name = '"+long+"'")))(t,
+		"x.toml:1: name = \""+long+"\": use at most 100 lower-case letters, digits, '.', '_' and '-'")
 }
 
 // In panels built on the assumption ‖w*‖ ≤ 1, the truths satisfy it. In the linear benchmark, so do the contexts: ‖x‖ ≤
@@ -200,6 +203,8 @@ func TestWrongTypes(t *testing.T) {
 			"['3']: wrong type: want a list of integers",
 		"items = 100000\nfeatures = 2000": "x.toml:2: items = 100000, features = 2000: a context must have at most " +
 			"100000000 numbers",
+		plainWorld + "[revenue]\nkind = \"uniform\"\nhigh = 1e99": "x.toml:8: revenue: high = 1e+99: revenues must be " +
+			"at most 1e+80",
 		"position_effects = true": "x.toml:2: position_effects = true: wrong type: want a list of numbers",
 		plainWorld + "[[policy]]\nname = \"bma-mnl\"\nposition_effects = 1": "x.toml:8: policy \"bma-mnl\": " +
 			"position_effects = 1: wrong type: want true or false",

@@ -85,7 +85,7 @@ const maxNumbers = 100_000_000
 // maxEffect bounds the effects of places.
 const maxEffect = 50
 
-var legalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+var legalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
 
 // Load reads an experiment's file. Errors call it name.
 func Load(name string, text []byte) (*File, error) {
@@ -139,7 +139,7 @@ func checkName(s settings.Section, name string) error {
 		return s.Errorf("name", "name is missing: it names the directory of the results")
 	}
 	if !legalName.MatchString(name) {
-		return s.Errorf("name", "name = %q: use lower-case letters, digits, '.', '_' and '-'", name)
+		return s.Errorf("name", "name = %q: use at most 100 lower-case letters, digits, '.', '_' and '-'", name)
 	}
 	if slices.Contains(reserved, name) {
 		return s.Errorf("name", "name = %q: results have something else of this name: choose another", name)
@@ -353,7 +353,8 @@ func (f *File) loadPolicy(s settings.Section) (contender, error) {
 	c.Label = cmp.Or(c.Label, c.name)
 	s.What = fmt.Sprintf("policy %q", c.Label)
 	if !legalName.MatchString(c.Label) {
-		return c, s.Errorf("label", "label = %q: use lower-case letters, digits, '.', '_' and '-'", c.Label)
+		return c, s.Errorf("label", "label = %q: use at most 100 lower-case letters, digits, '.', '_' and '-'",
+			c.Label)
 	}
 	if slices.ContainsFunc(f.contenders, func(o contender) bool { return o.Label == c.Label }) {
 		return c, s.Errorf("label", "label = %q: already taken: give this policy a label of its own", c.Label)

@@ -213,7 +213,7 @@ func TestTuningErrors(t *testing.T) {
 	greedy := strings.Replace(head, "mine", "greedy", 1)
 	for text, want := range map[string]string{
 		"experiments = [\"a.toml\"]": "x.toml: name is missing: it names the directory",
-		"name = \"X\"":               `x.toml:1: name = "X": use lower-case letters`,
+		"name = \"X\"":               `x.toml:1: name = "X": use at most 100 lower-case letters`,
 		"name = \"x\"\nplicy = \"mine\"\nexperiments = [\"a.toml\"]": `x.toml:2: unknown key "plicy": did you mean "policy"?`,
 		"name = \"x\"\nexperiments = [\"a.toml\"]":                   "x.toml: policy is missing",
 		"name = \"x\"\npolicy = \"mine\"":                            "x.toml: experiments must be a list of at least one",

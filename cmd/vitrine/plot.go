@@ -127,9 +127,10 @@ func in(dir string) (d drawable, ok bool) {
 	return drawable{}, false
 }
 
+// exists reports whether there is a file of this name. An experiment may be called regret.csv.
 func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
 }
 
 // The hint if no result can be drawn.
@@ -172,7 +173,7 @@ func findDrawables(dir string) ([]drawable, error) {
 		return nil, hint.New(fmt.Errorf("%s: no regret.csv: the experiment is not finished", dir),
 			"give its command again, it continues from the finished runs")
 	default:
-		return nil, hint.New(fmt.Errorf("%s: no regret.csv in it or below it, and no tune.csv", dir), whence)
+		return nil, hint.New(fmt.Errorf("%s: no regret.csv or tune.csv in it, or in a directory in it", dir), whence)
 	}
 	for _, f := range experiments.Figures(played) {
 		found = append(found, figureIn(dir, f))
