@@ -12,12 +12,12 @@ var Families = []settings.Kind[utility.Model]{
 	settings.Of("linear", "xᵀθ, with intercept = true xᵀθ + b", LinearOptions{}, linearFamily),
 	settings.Of("mlp", "a network: hidden = [widths], activation = sigmoid, tanh, relu, softplus or sine", OneLayer(),
 		MLP),
-	units("wide", "linear plus odd sigmoids, units = 4 of them", 4, utility.NewWide),
-	units("spectral", "linear plus waves sin(ωᵀx) and cos(ωᵀx), units = 1", 1, utility.NewSpectral),
-	units("radial", "linear plus bumps, sigmoids of ‖x‖², x and 1, units = 1", 1, utility.NewRadial),
-	fixed("quadratic", "linear plus all products of two features", func(d int) int { return (d + 1) * (d + 2) / 2 },
+	units("wide", "xᵀθ + b plus odd sigmoids, units = 4 of them", 4, utility.NewWide),
+	units("spectral", "xᵀθ + b plus waves sin(ωᵀx) and cos(ωᵀx), units = 1", 1, utility.NewSpectral),
+	units("radial", "xᵀθ + b plus bumps, sigmoids of ‖x‖², x and 1, units = 1", 1, utility.NewRadial),
+	fixed("quadratic", "xᵀθ + b plus all products of two features", func(d int) int { return (d + 1) * (d + 2) / 2 },
 		utility.NewQuadratic),
-	fixed("steps", "linear plus seven steps of each feature, at normal quantiles", func(d int) int { return 8*d + 1 },
+	fixed("steps", "xᵀθ + b plus seven steps of each feature, at normal quantiles", func(d int) int { return 8*d + 1 },
 		utility.NewSteps),
 }
 

@@ -23,7 +23,7 @@ type playFlags struct {
 	Out       string `help:"Directory of the results (default: out): each experiment has its own in it." default:"out" placeholder:"DIR"`
 	Workers   int    `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
 	dataFlags
-	Policies  []string `help:"Play only these, by label or name, separated by commas." placeholder:"A,B" complete:"policies"`
+	Policies  []string `help:"Play only these, by label or name, separated by commas. A name selects every policy that has it." placeholder:"A,B" complete:"policies"`
 	Shard     string   `help:"Play only this part of the runs, here the third of twenty; vitrine merge joins all parts." placeholder:"3/20"`
 	Baselines string   `help:"Constants of the linear baselines: theory (the default), as in the published figures; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both" complete:"baselines"`
 }
