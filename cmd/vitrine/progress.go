@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -21,6 +22,7 @@ type progress struct {
 	total int
 
 	isTerminal bool
+	columns    int // of the terminal, if it does not tell; 0 is 80
 	mu         sync.Mutex
 	done       int
 	reused     int // of it, work done earlier
@@ -66,19 +68,26 @@ func (p *progress) reuse(n int) {
 	p.add(n)
 }
 
-// draw draws the bar over the one before.
+// draw draws the bar over the one before. It fits in the terminal, because a longer line could not be drawn over.
 func (p *progress) draw(now time.Time) {
-	const columns = 20 // so that the line fits in 80
 	p.last = now
-	full := min(columns*p.done/p.total, columns)
-	bar := fmt.Sprintf("%.44s [%s%s] %3d %%", p.name, strings.Repeat("=", full), strings.Repeat("-", columns-full),
-		100*p.done/p.total)
+	columns := cmp.Or(p.columns, 80)
+	if f, ok := p.w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			columns = width
+		}
+	}
+	state := fmt.Sprintf(" %3d %%", 100*p.done/p.total)
 	if p.done > p.reused && p.done < p.total {
 		left := float64(now.Sub(p.begun)) * float64(p.total-p.done) / float64(p.done-p.reused)
-		bar += " " + time.Duration(left).Round(time.Second).String()
+		state += " " + time.Duration(left).Round(time.Second).String()
 	}
-	fmt.Fprintf(p.w, "\r%-*s", p.width, bar)
-	p.width = len(bar)
+	size := min(columns/4, 20)
+	full := min(size*p.done/p.total, size)
+	state = fmt.Sprintf(" [%s%s]%s", strings.Repeat("=", full), strings.Repeat("-", size-full), state)
+	line := fmt.Sprintf("%.*s%s", max(columns-1-len(state), 0), p.name, state)
+	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
+	p.width = len(line)
 }
 
 // between returns a function that takes the bar away and writes a line.
