@@ -1,5 +1,5 @@
 import { Chart, type Line } from "./chart";
-import type { ExperimentReport, Interval } from "./experiment-report";
+import type { ExperimentReport, Interval } from "./experiment-types";
 import { money } from "./ui";
 
 // Charts draws what the variants earn over time, and their differences to the control. The scale is that of the later

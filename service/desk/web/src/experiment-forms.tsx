@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, placement, request, requestTagged } from "./api";
-import { phase, visits, words, type ExperimentReport } from "./experiment-report";
+import { phase, visits, words } from "./experiment-report";
+import type { ExperimentReport } from "./experiment-types";
 import { Labelled, NumberInput, type PolicyList } from "./form";
 import { ownPage, type Config } from "./placement-form";
 import { usePoll } from "./poll";

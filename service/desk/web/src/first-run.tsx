@@ -3,7 +3,7 @@ import { useContext, useState } from "preact/hooks";
 import { get, nameOf, placement } from "./api";
 import { Command } from "./command";
 import { usePoll } from "./poll";
-import { address, tabAddress } from "./routes";
+import { address } from "./address";
 import { languages, sample, type Language, type Step } from "./samples";
 import { SessionContext, useMay } from "./session";
 import { Card, count, duties, Failure, plural } from "./ui";
@@ -97,7 +97,7 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
       </ol>
       {props.found ? (
         <div class="controls">
-          {next < 0 ? <a class="button main" href={tabAddress(name)}>Look at “{name}”</a> : null}
+          {next < 0 ? <a class="button main" href={address("placements", name)}>Look at “{name}”</a> : null}
           <button type="button" onClick={props.done}>Go to the overview</button>
         </div>
       ) : null}

@@ -1,19 +1,7 @@
-import { phase, type Interval } from "./experiment-report";
-import { address } from "./routes";
-import { settled, z, type Entry, type Means, type Series } from "./series";
+import { address } from "./address";
+import { phase } from "./experiment-report";
+import { settled, z, type Entry, type Gain, type Means, type Series } from "./series";
 import { duration, Figure, moment, money, number, percent, plural, portion } from "./ui";
-
-// Gain is what a placement earns more than what it is compared with: see the schema of the OpenAPI document.
-export interface Gain {
-  variant?: string;
-  over: string;
-  randomized: boolean;
-  since?: string;
-  decisions: number;
-  per_decision: Interval;
-  total: Interval;
-  late_revenue?: number;
-}
 
 // overWords names what a placement is compared with.
 const overWords = (over: string, ofVariant: boolean) => (ofVariant ? over : over === "holdout" || over === "baseline" ? "your own pages" : over === "chance" ? "random pages" : over);

@@ -1,8 +1,9 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { address } from "./address";
 import { Boundary } from "./boundary";
 import { reached, request, send } from "./api";
-import { address, match, routes, shop, tabAddress, tabs } from "./routes";
+import { match, routes, shop, tabAddress, tabs } from "./routes";
 import { SessionContext, SignIn, useSession } from "./session";
 import { Empty, Failure, Loading } from "./ui";
 import { mayLeave } from "./unsaved";

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, placement, Problem, request } from "./api";
 import { Field, Labelled, NumberInput, PolicyField, Setting, title, without, type PolicyEntry, type PolicyList } from "./form";
-import { address } from "./routes";
+import { address } from "./address";
 import { apiDocument, type Document } from "./schema";
 import { Card, count, Failure, Loading, plural } from "./ui";
 import { useUnsaved } from "./unsaved";

@@ -1,4 +1,5 @@
 import type { ComponentType } from "preact";
+import { address } from "./address";
 import { lazy } from "./lazy";
 
 // A route is a view and its address after the "#". A part that begins with ":" is a parameter of the view.
@@ -34,7 +35,7 @@ export const routes: Route[] = [
 export const shop: Route | undefined = document.querySelector("meta[name=demo]") ? { path: "/shop", title: "Shop", view: lazy(() => import("./views/shop")) } : undefined;
 if (shop) routes.push(shop);
 
-// tabs are the views of a placement; the first one is where its name leads.
+// tabs are the views of a placement; the first one is at its own address.
 export const tabs = routes.filter((r) => r.tab);
 
 export interface Match {
@@ -62,12 +63,7 @@ export function match(at: string): Match | undefined {
   }
 }
 
-// address returns the address of a view: address("placements", name) is "#/placements/NAME", escaped.
-export function address(...parts: string[]): string {
-  return "#/" + parts.map(encodeURIComponent).join("/");
-}
-
-// tabAddress returns the address of a tab of a placement, of the first one by default.
-export function tabAddress(name: string, tab: Route | undefined = tabs[0]): string {
-  return address("placements", name, ...(tab?.path.split("/").slice(3) ?? []));
+// tabAddress returns the address of a tab of a placement.
+export function tabAddress(name: string, tab: Route): string {
+  return address("placements", name, ...tab.path.split("/").slice(3));
 }

@@ -1,5 +1,16 @@
-import type { Verdict } from "./experiment-report";
-import type { Gain } from "./gains";
+import type { Interval, Verdict } from "./experiment-types";
+// Gain is what a placement earns more than what it is compared with: see the schema of the OpenAPI document.
+export interface Gain {
+  variant?: string;
+  over: string;
+  randomized: boolean;
+  since?: string;
+  decisions: number;
+  per_decision: Interval;
+  total: Interval;
+  late_revenue?: number;
+}
+
 // The answers of v1/overview and v1/placements/NAME/series: see the schemas of the OpenAPI document.
 export interface Means {
   rounds: number[];

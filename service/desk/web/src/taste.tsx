@@ -1,6 +1,6 @@
 import { Chart } from "./chart";
 import { byReach, reach, slight, useInsight, wish, type Effect, type Insight } from "./insight";
-import { address } from "./routes";
+import { address } from "./address";
 import { Card, count, Empty, Failure, Loading, number, points, price, Table } from "./ui";
 
 // writer writes values of a feature, prices in the placement's currency, with the digits that tell its values apart: 1985 from 1990.

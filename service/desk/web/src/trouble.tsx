@@ -1,4 +1,4 @@
-import { address } from "./routes";
+import { address } from "./address";
 import type { Entry, Health } from "./series";
 import { amounts, moment } from "./ui";
 

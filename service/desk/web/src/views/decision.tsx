@@ -3,7 +3,7 @@ import { get, placement, Problem } from "../api";
 import { Why, type Answer, type Explanation } from "../explain";
 import { usePoll } from "../poll";
 import { useCurrency, useProducts } from "../products";
-import { address } from "../routes";
+import { address } from "../address";
 import { Failure, Loading, moment, price } from "../ui";
 
 interface Decision extends Answer {

@@ -3,7 +3,7 @@ import { get, placement, Problem } from "../api";
 import { follow } from "../feed";
 import { usePoll } from "../poll";
 import { Item, useProducts } from "../products";
-import { address } from "../routes";
+import { address } from "../address";
 import { Card, count, Failure, plural, Table } from "../ui";
 
 // Made is a decision of the feed, and what became of it.

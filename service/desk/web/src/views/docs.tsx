@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../api";
 import type { PolicyEntry, PolicyList } from "../form";
-import { address } from "../routes";
+import { address } from "../address";
 import { apiDocument, resolve, typeOf, type Document, type Operation, type Schema } from "../schema";
 import { TryIt } from "../try-it";
 import { Card, Empty, Failure, Loading, Table } from "../ui";

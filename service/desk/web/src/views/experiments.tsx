@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import { get, placement } from "../api";
 import { Begin, ChangeShares, End } from "../experiment-forms";
-import { from, Holdout, never, phase, Report, type ExperimentReport } from "../experiment-report";
+import { from, Holdout, never, phase, Report } from "../experiment-report";
+import type { ExperimentReport } from "../experiment-types";
 import { secondsOf } from "../placement-form";
 import { usePoll } from "../poll";
 import { useMay } from "../session";

@@ -6,7 +6,7 @@ import { changed, type Config } from "../placement-form";
 import { usePoll } from "../poll";
 import { useProducts, type Product } from "../products";
 import { Relearning } from "../relearning";
-import { address } from "../routes";
+import { address } from "../address";
 import { useMay } from "../session";
 import { type OverviewAnswer } from "../series";
 import { Trouble } from "../trouble";

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { nameOf } from "../api";
 import { PlacementForm } from "../placement-form";
-import { tabAddress } from "../routes";
+import { address } from "../address";
 import { useMay } from "../session";
 import { Card, Empty } from "../ui";
 
@@ -23,7 +23,7 @@ export default function New() {
         <input id="currency" type="text" maxLength={3} placeholder="EUR" value={currency} aria-describedby="currency-help" onInput={(e) => setCurrency(e.currentTarget.value.trim().toUpperCase())} />
         <p class="help" id="currency-help">Of the revenue that you report: three letters, such as EUR or USD.</p>
       </div>
-      {name === "" ? <Empty>Name it first.</Empty> : <PlacementForm name={name} config={config} currency={currency || undefined} done={() => (location.hash = tabAddress(name))} />}
+      {name === "" ? <Empty>Name it first.</Empty> : <PlacementForm name={name} config={config} currency={currency || undefined} done={() => (location.hash = address("placements", name))} />}
     </Card>
   );
 }

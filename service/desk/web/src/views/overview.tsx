@@ -5,7 +5,7 @@ import { Earned, modeWords, Money } from "../gains";
 import { lazy } from "../lazy";
 import { usePoll } from "../poll";
 import { Revenue } from "../revenue";
-import { address, tabAddress } from "../routes";
+import { address } from "../address";
 import { type Entry, type OverviewAnswer } from "../series";
 import { useMay } from "../session";
 import { spans, useSpan } from "../span";
@@ -69,7 +69,7 @@ function Placement(props: { of: Entry; seconds: number }) {
   return (
     <section class="card" aria-label={p.name}>
       <div class="head">
-        <h2><a href={tabAddress(p.name)}>{p.name}</a></h2>
+        <h2><a href={address("placements", p.name)}>{p.name}</a></h2>
         <Badge of={p} />
       </div>
       <p class="quiet">{modeWords(p)}</p>

@@ -8,7 +8,7 @@ import { usePoll } from "../poll";
 import { Item, productOf, type Shelf } from "../products";
 import { Relearning } from "../relearning";
 import { Revenue } from "../revenue";
-import { address } from "../routes";
+import { address } from "../address";
 import { type Entry, type OverviewAnswer } from "../series";
 import { spans, useSpan } from "../span";
 import { Badge, Trouble } from "../trouble";

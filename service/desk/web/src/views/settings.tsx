@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { placement, Problem, request, requestTagged } from "../api";
 import { changed, Differences, PlacementForm, type Config } from "../placement-form";
 import { Relearning } from "../relearning";
-import { address } from "../routes";
+import { address } from "../address";
 import { useMay } from "../session";
 import { Card, Failure, Loading, toTop } from "../ui";
 

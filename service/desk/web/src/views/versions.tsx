@@ -4,7 +4,7 @@ import { title } from "../form";
 import { changed, Differences, type Config } from "../placement-form";
 import { usePoll } from "../poll";
 import { useCurrency } from "../products";
-import { address } from "../routes";
+import { address } from "../address";
 import { useMay } from "../session";
 import { Card, duties, Empty, Failure, Loading, moment, money, plural, toTop } from "../ui";
 
