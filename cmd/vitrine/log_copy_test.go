@@ -100,7 +100,11 @@ func TestLogCopy(t *testing.T) {
 	// Whoever forgets to copy the log starts a service on an empty one.
 	forgotten, err := natslog.Open(t.Context(), natslog.Options{URL: url})
 	fatal.If(t, err)
+	copies(1, "stop the services that write the log there", data, url)
 	fatal.If(t, forgotten.Close())
+	if output, _ := command(t, "log", "copy", data, "nats://127.0.0.1:1"); strings.Contains(output, "stop the services") {
+		t.Error(output)
+	}
 	copies(0, "both logs end at entry 25, with the same running hash", data, url)
 	copies(0, "both logs end at entry 25, with the same running hash", data, url) // already complete
 	_, err = natstest.JetStream(t, url).StreamInfo("vitrine-shoppers")
@@ -123,6 +127,25 @@ func TestLogCopy(t *testing.T) {
 	if output, code := command(t, "check", back); code != 0 {
 		t.Errorf("a refused copy leaves it unfinished: exit status %d\n%s", code, output)
 	}
+	// A new service's log is copied, too, but not onto another one.
+	empty, begun, later := filepath.Join(root, "empty"), filepath.Join(root, "begun"), filepath.Join(root, "later")
+	fatal.If(t, withLog(empty, func(context.Context, *filelog.Store) error { return nil }))
+	emptyOnServers := filepath.Join(root, "empty.toml")
+	fatal.If(t, os.WriteFile(emptyOnServers, fmt.Appendf(nil, "data = %q\n[log]\nurl = %q\nstream = \"empty\"\n",
+		filepath.Join(root, "of-empty"), url), 0o600))
+	copies(0, "both logs end at entry 0", empty, begun)
+	copies(0, "both logs end at entry 0", empty, emptyOnServers)
+	copies(0, "both logs end at entry 0", emptyOnServers, later)
+	if output, code := command(t, "backup", empty, filepath.Join(root, "backup")); code != 0 {
+		t.Errorf("exit status %d\n%s", code, output)
+	}
+	for _, log := range []string{begun, emptyOnServers, later, filepath.Join(root, "backup")} {
+		if output, code := command(t, "check", log); code != 0 || !strings.Contains(output, "has no entries") {
+			t.Errorf("check %s: exit status %d\n%s", log, code, output)
+		}
+	}
+	copies(0, "both logs end at entry", other, begun)
+	copies(1, "another log", empty, begun)
 	fatal.If(t, os.Truncate(filepath.Join(data, host.LogDir, "00000000000000000001-0000000000000001.wal"), 5000))
 	copies(1, "cannot be read from entry", data, filepath.Join(root, "new"))
 }

@@ -25,11 +25,18 @@ func Copy(ctx context.Context, to, from Log, progress func(done, total uint64)) 
 	if err != nil {
 		return Position{}, err
 	}
-	at, err := to.Position(ctx, have.Last)
-	if err != nil {
-		return Position{}, err
+	locate := func(last uint64) (Position, error) {
+		if last == 0 && all.Last == 0 { // without entries the logs have no identities to compare
+			return Position{}, nil
+		}
+		at, err := to.Position(ctx, last)
+		if err != nil {
+			return Position{}, err
+		}
+		_, err = Locate(ctx, from, at)
+		return at, err
 	}
-	if _, err := Locate(ctx, from, at); err != nil {
+	if _, err := locate(have.Last); err != nil {
 		return Position{}, fmt.Errorf("the log to copy to: %w", err)
 	}
 	if marked, ok := to.(Copied); ok {
@@ -65,10 +72,5 @@ func Copy(ctx context.Context, to, from Log, progress func(done, total uint64)) 
 	if err := write(); err != nil {
 		return Position{}, err
 	}
-	end, err := to.Position(ctx, have.Last+done)
-	if err != nil {
-		return Position{}, err
-	}
-	_, err = Locate(ctx, from, end)
-	return end, err
+	return locate(have.Last + done)
 }

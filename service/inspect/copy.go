@@ -150,8 +150,11 @@ func (r *Log) copyToServers(ctx context.Context, o natslog.Options) (at eventlog
 	}
 	o.Copies = true
 	to, err := natslog.Open(ctx, o)
+	if errors.Is(err, eventlog.ErrAlive) || errors.Is(err, eventlog.ErrFenced) {
+		err = hint.New(err, "stop the services that write the log there")
+	}
 	if err != nil {
-		return at, hint.New(err, "stop the services that write the log there")
+		return at, err
 	}
 	defer func() {
 		if err == nil {
