@@ -50,11 +50,13 @@ func Decode(entry []byte) (Event, error) {
 	e := Event{Body: body}
 	f := fields.Reader(entry[2:])
 	e.fields(&f)
-	if err := f.Close(); err != nil {
-		return Event{}, fmt.Errorf("entry of kind %d: %w", entry[1], err)
+	err := f.Close()
+	if err == nil {
+		err = e.Check()
 	}
-	if err := e.Check(); err != nil {
-		return Event{}, err
+	if err != nil {
+		return Event{}, fmt.Errorf("entry of kind %d: %w (perhaps of a build from before 0.1.0, whose logs no release reads)",
+			entry[1], err)
 	}
 	return e, nil
 }

@@ -60,8 +60,9 @@ func OpenEngine(ctx context.Context, data string, o engine.Options, logger *slog
 		if e := beginAgain(ctx, o, paths, logger); e != nil {
 			return e, nil
 		}
-		return nil, hint.New(err, "the first entries of the log are only in a snapshot: copy state.snapshot or "+
-			"bases/ from its former data directory, or from a backup, to "+data)
+		return nil, hint.New(err, "the first entries of the log are only in snapshots, and "+data+" has none that this "+
+			"program can use: copy state.snapshot and bases/ there from the log's former data directory, or from a "+
+			"backup that no later release wrote")
 	}
 	return e, err
 }
