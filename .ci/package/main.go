@@ -108,7 +108,8 @@ func (r *release) write(name string, body []byte) {
 func (r *release) describe(host string) {
 	var notices bytes.Buffer
 	check(licences.Notices(&notices, r.root, r.modules))
-	r.common = []file{{name: "THIRD-PARTY-NOTICES.txt", body: notices.Bytes()}}
+	r.common = []file{{name: "THIRD-PARTY-NOTICES.txt", body: notices.Bytes()},
+		{name: "defaults.toml", body: r.read("deploy/defaults.toml")}}
 	for _, name := range []string{"LICENSE", "CHANGELOG.md"} {
 		r.common = append(r.common, file{name: name, body: r.read(name)})
 	}

@@ -26,7 +26,8 @@ type serveCmd struct {
 
 func (serveCmd) Help() string {
 	return "The decision service makes decisions, receives their outcomes, and learns from them. Its API is at " +
-		"/docs; docs/operations.md has the configuration. Several processes may share a log on external servers.\n\n" +
+		"/docs. The file defaults.toml, in the archive or in /usr/share/doc/vitrine, lists every key of the " +
+		"configuration. Several processes may share a log on external servers.\n\n" +
 		examples("vitrine serve --demo --open", "vitrine serve", "vitrine serve --config service.toml")
 }
 

@@ -199,6 +199,10 @@ func (c *Config) checkLimits() error {
 			return fmt.Errorf("limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, maxLimit)
 		}
 	}
+	const minMemory = 32 << 20 // an eighth is for bodies, of 4 MiB each by default
+	if m := l.Memory.Bytes; m > 0 && m < minMemory {
+		return fmt.Errorf("limits.memory is %d bytes: must be at least %d, 32MiB", m, minMemory)
+	}
 	if l.Burst > 0 && l.Rate == 0 {
 		return fmt.Errorf("limits.burst = %d: bounds nothing without limits.rate, the requests a second of an API key", l.Burst)
 	}

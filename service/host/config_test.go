@@ -50,7 +50,7 @@ trusted_proxies = ["127.0.0.1", "10.1.2.3/8"]
 client_address_header = "x-real-ip"
 cors = {origins = ["https://shop.example"]}
 tls = {certificate = "/c.pem", key = "p.pem"}
-limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s", connections = 7, memory = "3MiB"}
+limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s", connections = 7, memory = "64MiB"}
 timeouts = {header = "1s", read = "2s", write = "3s", idle = "4s", drain = "5s"}
 snapshots = {every = "1m", keep_every = "2m"}
 `)
@@ -73,7 +73,7 @@ snapshots = {every = "1m", keep_every = "2m"}
 	if len(s.CORS.Origins) != 1 || Default().CORS.Origins != nil {
 		t.Errorf("origins: %q, and %q without a configuration", s.CORS.Origins, Default().CORS.Origins)
 	}
-	if u := s.budget().Usage(); u.Size != 3<<20 {
+	if u := s.budget().Usage(); u.Size != 64<<20 {
 		t.Errorf("memory is %+v", u)
 	}
 	if u := Default().budget().Usage(); u.Size != defaultMemory() {
@@ -150,6 +150,8 @@ func TestInstalledServiceFiles(t *testing.T) {
 	expect.Equal(t, keyed.Keys, "keys/keys.toml")
 	expect.Contains(t, string(text), "sudo -u vitrine vitrine keys add /etc/vitrine/keys/keys.toml ")
 	script := fatal.Or(os.ReadFile("../../.ci/package/files/postinstall.sh"))(t)
+	expect.Contains(t, string(fatal.Or(os.ReadFile("../../.ci/package/install.go"))(t)),
+		`{"`+regexp.MustCompile(`/\S+/defaults\.toml`).FindString(string(text))+`", `, "the list of keys is installed")
 	expect.Contains(t, string(script), "install -d -m 0700 -o vitrine -g vitrine /etc/vitrine/keys ")
 	c, err := ReadConfig("../../deploy/container.toml")
 	if err != nil || c.Listen != ":8080" || c.Data != "/data" || filepath.Base(c.Keys) != "keys.toml" {
@@ -173,6 +175,7 @@ func TestBadServiceFile(t *testing.T) {
 		"limits = {answer = \"0s\"}":                       "1: ",
 		"limits = {memory = \"half\"}":                     "1: ",
 		"limits = {memory = \"0MB\"}":                      "1: ",
+		"limits = {memory = \"2MB\"}":                      "limits.memory is 2000000 bytes: must be at least 33554432, 32MiB",
 		"[timeouts]\n\nwrite = 60":                         "3: timeouts.write: 60: must be a positive duration such as \"30s\"",
 		"limits = {body = 10, answer = 10}":                "1: limits.answer: 10: must be a positive duration",
 		"limits.memory = 5":                                "1: limits.memory: 5: must be a positive size such as \"500MB\"",

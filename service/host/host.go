@@ -151,6 +151,9 @@ func (s *service) check() (err error) {
 	if err := s.Config.check(); err != nil {
 		return err
 	}
+	if s.Health == s.Listen && !strings.HasSuffix(s.Health, ":0") {
+		return fmt.Errorf("health = %q: must not be the address of listen", s.Health)
+	}
 	if s.Keys != "" {
 		if s.keys, err = keys.Open(s.Keys, time.Now, s.Logger); err != nil {
 			return fmt.Errorf("keys: %w", err)
