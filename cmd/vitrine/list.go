@@ -30,11 +30,8 @@ func (listCmd) Help() string {
 var lists = []string{"policies", "utilities", "environments", "pools", "constraints", "experiments", "tunings"}
 
 func (c listCmd) Run(t terminal) error {
-	if slices.Contains([]string{experiments.Theory, experiments.Sessions, experiments.Rivers}, c.Print) {
-		return usagef("%s has no file: its experiments are part of the program", c.Print)
-	}
 	if slices.Contains(experiments.WithoutFile(), c.Print) {
-		return usagef("%s has no file: it is computed, not played", c.Print)
+		return usagef("%s has no file: it is part of the program", c.Print)
 	}
 	if c.Print != "" {
 		text, err := experiments.Read(c.Print)
@@ -57,8 +54,11 @@ func (c listCmd) Run(t terminal) error {
 	if err != nil {
 		return err
 	}
+	if c.What != "" && !slices.Contains(lists, c.What) {
+		return usagef("there is no list of %q%s", c.What,
+			hint.Near(c.What, lists, ": there are "+strings.Join(lists, ", ")))
+	}
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	known := false
 	for _, list := range []struct {
 		what    string
 		entries []config.Description
@@ -71,14 +71,11 @@ func (c listCmd) Run(t terminal) error {
 		{"experiments", panels},
 		{"tunings", tunings},
 	} {
-		switch c.What {
-		case "":
+		if c.What == "" {
 			fmt.Fprintf(w, "%s\n", list.what)
-		case list.what:
-		default:
+		} else if c.What != list.what {
 			continue
 		}
-		known = true
 		for _, e := range list.entries {
 			name := e.Name
 			if list.what == "environments" {
@@ -89,10 +86,6 @@ func (c listCmd) Run(t terminal) error {
 		if list.what == "policies" {
 			fmt.Fprintln(w, "(vitrine describe NAME has its options, when to choose it, and what it costs)")
 		}
-	}
-	if !known {
-		return usagef("there is no list of %q%s", c.What,
-			hint.Near(c.What, lists, ": there are "+strings.Join(lists, ", ")))
 	}
 	return w.Flush()
 }

@@ -67,7 +67,7 @@ func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 		defer f.Close()
 		o.Acknowledged = f
 	}
-	pace := &pace{w: t.err, terminal: isTerminal(t.err)}
+	pace := &pace{w: t.err, terminal: terminalColumns(t.err) > 0}
 	o.Progress, o.Note = pace.report, func(message string) { fmt.Fprintf(t.err, "vitrine: %s\n", message) }
 	result, err := load.Run(ctx, *o)
 	pace.close()

@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -171,7 +170,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	command, err := parser.Parse(joined(args))
+	command, err := parser.Parse(commandline.JoinNegative(args))
 	if err == nil {
 		err = commandline.CheckNames(command)
 	}
@@ -196,20 +195,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	}
 	return report(stderr, err, command)
 }
-
-// joined joins negative numbers to the flags before them. The parser would take -1 for a flag.
-func joined(args []string) (list []string) {
-	for _, a := range args {
-		if n := len(list) - 1; n >= 0 && negative.MatchString(a) && flagName.MatchString(list[n]) {
-			list[n] += "=" + a
-		} else {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
-var negative, flagName = regexp.MustCompile(`^-[0-9.]`), regexp.MustCompile(`^--[a-z-]+$`)
 
 // report prints an error of a command, if there is one, and returns the exit status. The command may be nil.
 func report(w io.Writer, err error, command *kong.Context) int {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -21,14 +20,13 @@ type progress struct {
 	of    string // the whole that the work belongs to, " of 30 runs"; may be empty
 	total int
 
-	isTerminal bool
-	columns    int // of the terminal, if it does not tell; 0 is 80
-	mu         sync.Mutex
-	done       int
-	reused     int // of it, work done earlier
-	begun      time.Time
-	last       time.Time // when it was shown
-	width      int       // of the bar on the terminal
+	columns int // of the terminal; 0 without one
+	mu      sync.Mutex
+	done    int
+	reused  int // of it, work done earlier
+	begun   time.Time
+	last    time.Time // when it was shown
+	width   int       // of the bar on the terminal
 }
 
 const barEvery = 100 * time.Millisecond // least time between two pictures of a bar
@@ -38,12 +36,16 @@ var lineEvery = 5 * time.Second // least time between two lines; tests change it
 func newProgress(w io.Writer, name, of string, total int) *progress {
 	now := time.Now()
 	return &progress{w: w, name: name, of: of, total: max(total, 1), // a shard may be empty
-		isTerminal: isTerminal(w), begun: now, last: now}
+		columns: terminalColumns(w), begun: now, last: now}
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+// terminalColumns returns the width of a terminal, at least 32, and 0 of another writer.
+func terminalColumns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		columns, _, _ := term.GetSize(int(f.Fd()))
+		return max(columns, 32)
+	}
+	return 0
 }
 
 // add counts work done.
@@ -52,9 +54,9 @@ func (p *progress) add(n int) {
 	defer p.mu.Unlock()
 	p.done += n
 	switch now := time.Now(); {
-	case p.isTerminal && now.Sub(p.last) >= barEvery:
+	case p.columns > 0 && now.Sub(p.last) >= barEvery:
 		p.draw(now)
-	case !p.isTerminal && now.Sub(p.last) >= lineEvery:
+	case p.columns == 0 && now.Sub(p.last) >= lineEvery:
 		p.last = now
 		fmt.Fprintf(p.w, "vitrine: %s: %d %%%s\n", p.name, 100*p.done/p.total, p.of)
 	}
@@ -70,24 +72,18 @@ func (p *progress) reuse(n int) {
 
 // draw draws the bar over the one before. It fits in the terminal, because a longer line could not be drawn over.
 func (p *progress) draw(now time.Time) {
+	const numbers = len(" []  10 % 10h10m10s")
 	p.last = now
-	columns := cmp.Or(p.columns, 80)
-	if f, ok := p.w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			columns = width
-		}
-	}
-	state := fmt.Sprintf(" %3d %%", 100*p.done/p.total)
+	size := min(p.columns/4, 20)
+	full := min(size*p.done/p.total, size)
+	bar := fmt.Sprintf("%.*s [%s%s] %3d %%", p.columns-1-size-numbers, p.name, strings.Repeat("=", full),
+		strings.Repeat("-", size-full), 100*p.done/p.total)
 	if p.done > p.reused && p.done < p.total {
 		left := float64(now.Sub(p.begun)) * float64(p.total-p.done) / float64(p.done-p.reused)
-		state += " " + time.Duration(left).Round(time.Second).String()
+		bar += " " + time.Duration(left).Round(time.Second).String()
 	}
-	size := min(columns/4, 20)
-	full := min(size*p.done/p.total, size)
-	state = fmt.Sprintf(" [%s%s]%s", strings.Repeat("=", full), strings.Repeat("-", size-full), state)
-	line := fmt.Sprintf("%.*s%s", max(columns-1-len(state), 0), p.name, state)
-	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
-	p.width = len(line)
+	fmt.Fprintf(p.w, "\r%-*s", p.width, bar)
+	p.width = len(bar)
 }
 
 // between returns a function that takes the bar away and writes a line.
@@ -113,7 +109,7 @@ func (p *progress) options(t terminal, dir string, workers int) experiment.Optio
 func (p *progress) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.isTerminal {
+	if p.columns > 0 {
 		p.draw(time.Now())
 		fmt.Fprintln(p.w)
 	}

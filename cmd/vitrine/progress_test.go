@@ -13,7 +13,7 @@ import (
 func TestBar(t *testing.T) {
 	var out bytes.Buffer
 	begun := time.Now()
-	p := &progress{w: &out, name: "main", total: 8, isTerminal: true, begun: begun, last: begun.Add(time.Hour)}
+	p := &progress{w: &out, name: "main", total: 8, columns: 80, begun: begun, last: begun.Add(time.Hour)}
 	p.add(2)
 	p.draw(begun.Add(20 * time.Second))
 	p.between(func(line string) { out.WriteString(line) })("a note\n")
@@ -33,7 +33,8 @@ func TestBar(t *testing.T) {
 func TestBarOfAResumedRun(t *testing.T) {
 	var out bytes.Buffer
 	begun := time.Now()
-	p := &progress{w: &out, name: "main", total: 100, begun: begun, last: begun}
+	p := &progress{w: &out, name: "main", total: 100, columns: 80, begun: begun,
+		last: begun.Add(time.Hour)}
 	p.reuse(80)
 	p.draw(begun)
 	p.add(10)
@@ -46,14 +47,14 @@ func TestBarOfAResumedRun(t *testing.T) {
 // A line that is longer than the terminal is wide cannot be drawn over.
 func TestBarFits(t *testing.T) {
 	for columns, want := range map[int]string{
-		0:  "\rofu-mnl-plus-quadratic-worlds, rung 10 of 1 [==------------------]  10 % 9h9m9s",
-		40: "\rofu-mnl-plus- [=---------]  10 % 9h9m9s",
+		80: "\rofu-mnl-plus-quadratic-worlds, rung 10 o [==------------------]  10 % 90h9m9s",
+		40: "\rofu-mnl-pl [=---------]  10 % 90h9m9s",
 	} {
 		var out bytes.Buffer
 		begun := time.Now()
 		p := &progress{w: &out, name: "ofu-mnl-plus-quadratic-worlds, rung 10 of 12 and more", total: 1000, done: 100,
 			begun: begun, columns: columns}
-		p.draw(begun.Add(3661 * time.Second))
+		p.draw(begun.Add(36061 * time.Second))
 		expect.Equal(t, out.String(), want)
 	}
 }
@@ -62,7 +63,7 @@ func TestBarFits(t *testing.T) {
 func TestBarOfNoWork(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, "main", "", 0)
-	p.isTerminal = true
+	p.columns = 80
 	p.close()
 	if text := out.String(); !strings.HasSuffix(text, "0 %\n") {
 		t.Errorf("%q", text)

@@ -86,13 +86,9 @@ func (c tuneCmd) load(terminal terminal, d data) ([]*config.Tuning, error) {
 	if len(c.Names) == 0 {
 		return nil, usageError{errors.New("tune what? name tunings (see vitrine list tunings), files or all")}
 	}
-	var names []string
-	for _, n := range c.Names {
-		if n == "all" {
-			names = append(names, experiments.Tunings()...)
-		} else {
-			names = append(names, n)
-		}
+	names := unique(c.Names)
+	if i := slices.Index(names, "all"); i >= 0 {
+		names = slices.Replace(names, i, i+1, experiments.Tunings()...)
 	}
 	var tunings []*config.Tuning
 	for _, n := range unique(names) {

@@ -3,6 +3,7 @@ package commandline
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/alecthomas/kong"
@@ -24,6 +25,20 @@ func CheckNames(command *kong.Context) error {
 		}
 	}
 	return nil
+}
+
+var negative, flag = regexp.MustCompile(`^-[0-9.]`), regexp.MustCompile(`^--[a-z-]+$`)
+
+// JoinNegative joins negative numbers to the flags before them: the parser takes -1 alone for a flag.
+func JoinNegative(args []string) (list []string) {
+	for _, a := range args {
+		if n := len(list) - 1; n >= 0 && negative.MatchString(a) && flag.MatchString(list[n]) {
+			list[n] += "=" + a
+		} else {
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 // Names returns the names of nodes.
