@@ -159,7 +159,7 @@ func (v view) Advice() string {
 	advice := "The differences may still be chance. More visits make the intervals narrower: four times as many " +
 		"halve them."
 	if l := v.Left; l != nil {
-		advice += fmt.Sprintf(" If all goes on as it does, about %s more visits will tell, by %s.",
+		advice += fmt.Sprintf(" About %s more visits should settle it, by %s at the present rate.",
 			number(float64(l.Decisions)), day(v.Until().Add(time.Duration(l.Seconds*float64(time.Second)))))
 	}
 	return advice
@@ -301,7 +301,7 @@ func conversion(g api.Totals) string {
 func metric(name string) string {
 	switch name {
 	case api.Conversion:
-		return "visitors who buy"
+		return "visits with a sale"
 	case api.ItemsTaken:
 		return "items bought per visit"
 	}

@@ -113,7 +113,7 @@ func TestPage(t *testing.T) {
 		`Nothing speaks against it (p = 0.42`, `shop20,10045 %`,
 		`5 June 2026, 08:00 UTC: 45 % shop, 45 % ours, 10 % a-rival`, `35 % of the shoppers got another variant`,
 		`The learner of a variant learns from its own shoppers only.`,
-		`oursvisitors who buy5.6 % −1 points−2 points to −0.5 pointsworse`,
+		`oursvisits with a sale5.6 % −1 points−2 points to −0.5 pointsworse`,
 		`phoneours900+0.2−1 to +1.4`, `all othersours90+0.5−3 to +4`,
 	} {
 		expect.Contains(t, text, want, "the page")
@@ -139,7 +139,7 @@ func TestSentences(t *testing.T) {
 			r.Verdict, r.Starts = api.Verdict{Result: api.Continue, Reason: "it is early"}, r.Begun.Add(time.Hour)
 			r.Ended = new(r.Begun.Add(time.Minute))
 		},
-		"about 12,000 more visits will tell, by 17 June 2026.": func(r *api.ExperimentReport) {
+		"About 12,000 more visits should settle it, by 17 June 2026 at the present rate.": func(r *api.ExperimentReport) {
 			r.Verdict, r.Left = api.Verdict{Result: api.Continue}, &api.Left{Decisions: 12_000, Seconds: 86_400}
 		},
 		`A tie, so keep “ours”. “ours” and “b” both earn more. You may stop now.`: func(r *api.ExperimentReport) {

@@ -35,9 +35,10 @@ func TestFirstRun(t *testing.T) {
 		}
 	}
 	b.reads("Your first placement works")
-	b.reads("Vitrine has learned from 1 visit.")
+	b.reads("Vitrine has learned from 1 page.")
 	b.press("Go to the overview")
 	b.wait(`document.querySelector("main section[aria-label=home]")`)
+	b.reads("1 visit. A visit is one page shown")
 }
 
 // The example of a request says how it differs from requests of a placement with other features or a hold-out.

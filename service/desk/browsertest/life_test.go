@@ -131,7 +131,7 @@ func TestPlacementsLife(t *testing.T) {
 	b.visit("/placements/window/versions")
 	b.on(`document.querySelector("main .timeline li button")`, "e.click()")
 	b.reads("Each request to /decisions must contain baseline (your own page) and shopper_id. Other requests are refused")
-	b.reads("Vitrine learns a change from the log. Accept it or give it up first.")
+	b.reads("Vitrine learns a change from the log. Make the change now or cancel it first.")
 	isBarred()
 }
 
@@ -330,8 +330,8 @@ func TestTrueReasons(t *testing.T) {
 	b.visit("/placements/planned")
 	b.reads("No winner")
 	b.reads("if all 9 visits saw it. That may be chance")
-	b.reads("Both were not always shown at the same time")
-	if strings.Contains(b.text(), "more visits will") {
+	b.reads("The two were sometimes shown at different times")
+	if strings.Contains(b.text(), "more visits should") {
 		t.Errorf("visits tell though one of both is not shown any more: %s", b.text())
 	}
 	b.visit("/placements/watched/decisions/visit-3")

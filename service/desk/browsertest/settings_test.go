@@ -44,7 +44,7 @@ func TestListOfIDs(t *testing.T) {
 }
 
 // A change that skips visits says so. It is not made before as much was learned, unless a person accepts less, and a person
-// may give it up.
+// may cancel it.
 func TestRelearnNothing(t *testing.T) {
 	s := serve(t, nil)
 	s.stocked(t, "home", 6, 9)
@@ -53,14 +53,14 @@ func TestRelearnNothing(t *testing.T) {
 	b.fill("At most", "2")
 	b.press("See what this does")
 	b.reads("It skips every visit that showed more than 2 items")
-	b.reads("until it has learned from half as many visits, or you accept less")
+	b.reads("takes over once it has learned from half as many visits as the present one, or when you say so")
 	b.press("Make the change")
 	b.reads("Vitrine learns from the log first, and makes the change then.")
 	size := func() int { t.Helper(); return fatal.Or(s.Placement(t.Context(), "home"))(t).MaxSize }
 	expect.Equal(t, size(), 3, "items while Vitrine learns")
 	b.visit("/placements/home")
-	b.wait(`/learned from [0-3] visits? so far. The present settings learned from 9 visits: at half as many, the change is made./.test(document.querySelector("main").innerText)`)
-	b.press("Give the change up")
+	b.wait(`/has learned from [0-3] visits? so far. The present learner has learned from 9 visits. The change is made at half as many./.test(document.querySelector("main").innerText)`)
+	b.press("Cancel the change")
 	b.wait(`!document.querySelector("main progress")`)
 	b.visit("/placements/home/settings")
 	b.fill("At most", "2")
@@ -70,7 +70,7 @@ func TestRelearnNothing(t *testing.T) {
 	b.visit("/placements/home/history")
 	b.reads("Learning from the log began")
 	b.reads("Items to show at most: 3 → 2")
-	b.press("Accept less")
+	b.press("Make the change now")
 	b.reads("The change is made.")
 	expect.Equal(t, size(), 2, "items after the change")
 	b.reads("Learning from the log finished, and settings changed")

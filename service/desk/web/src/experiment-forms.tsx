@@ -109,7 +109,7 @@ function Planned(props: { name: string; currency: string | undefined; rows: Row[
   return (
     <>
       <p>
-        A visit earns {money(plan.mean_revenue, props.currency)} now, and {percent(plan.conversion)} of visitors buy. With {number(plan.decisions_per_day, { maximumSignificantDigits: 3 })} visits a day{plan.observed_seconds < 86_400 ? `, the rate of the last ${duration(plan.observed_seconds)}` : ""}, an experiment with these shares shows a gain after about this long. Four of five experiments with that gain are done by then.
+        A visit earns {money(plan.mean_revenue, props.currency)} now, and {percent(plan.conversion)} of visits end with a sale. With {number(plan.decisions_per_day, { maximumSignificantDigits: 3 })} visits a day{plan.observed_seconds < 86_400 ? `, the rate of the last ${duration(plan.observed_seconds)}` : ""}, an experiment with these shares shows a gain after about this long. Four of five experiments with that gain are done by then.
       </p>
       <Table
         caption="How long it takes to show a gain"
@@ -236,7 +236,7 @@ function Metrics(props: { of: { name: string; max: number; better: string }[]; c
   return (
     <fieldset class="item">
       <legend>Compare what your shop reports, too</legend>
-      <p class="help">Such as the margin of a sale, or the seconds that a page takes. Visitors who buy and items per visit are always compared.</p>
+      <p class="help">Such as the margin of a sale, or the seconds that a page takes. Visits with a sale and items per visit are always compared.</p>
       {of.map((m, k) => (
         <div class="fields" key={k}>
           <Labelled name={`Name of measure ${k + 1}`}>{(id) => <input id={id} type="text" required maxLength={64} pattern="[A-Za-z0-9._:\-]+" title="letters, digits and . _ - :" value={m.name} onInput={(e) => set(k, { name: e.currentTarget.value })} />}</Labelled>

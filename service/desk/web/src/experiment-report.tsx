@@ -158,14 +158,14 @@ function TimeLeft(props: { of: ExperimentReport; left: { decisions: number; seco
     <div class="left">
       <progress value={r.decisions} max={r.decisions + left.decisions} aria-label="Visits so far, of those that are probably needed" />
       <p class={late ? "warning" : ""}>
-        About {number(left.decisions, { maximumSignificantDigits: 2 })} more visits will tell, by {moment(until)}, if all goes on as it does.
+        About {number(left.decisions, { maximumSignificantDigits: 2 })} more visits should settle it, by {moment(until)} at the present rate.
         {late ? " That is after the planned end: a gain this small probably cannot be shown in time." : ""}
       </p>
     </div>
   );
 }
 
-const metricWords: Record<string, string> = { conversion: "Visitors who buy", items: "Items bought per visit" };
+const metricWords: Record<string, string> = { conversion: "Visits with a sale", items: "Items bought per visit" };
 
 // Harm shows what else the variants change.
 function Harm(props: { of: ExperimentReport }) {
@@ -226,7 +226,7 @@ function Details(props: { of: ExperimentReport }) {
     <details>
       <summary>How this was measured</summary>
       <ul>
-        <li>Each shopper sees the same variant every time. All intervals hold together, at all times, with 95%: look as often as you like, and stop at any time.</li>
+        <li>Each shopper sees the same variant every time. With 95% certainty all intervals contain the true values at all times: look as often as you like, and stop at any time.</li>
         <li>The difference weighs each visit by the share of its variant. After few visits, or if shares have changed, it is not the difference of the two means.</li>
         <li>{r.learn_from === "own" ? "Vitrine learns for each variant from its own shoppers only." : "Vitrine learns from all shoppers, so a variant may profit from what another one tried."}</li>
         {r.variants.filter((v) => v.learner?.learned !== undefined).map((v) => <li key={v.name}><bdi>{v.name}</bdi> has learned from {learner(v)}.</li>)}

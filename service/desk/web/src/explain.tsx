@@ -218,7 +218,7 @@ function Technical(props: { of: Explanation }) {
     <details class="card">
       <summary>Technical details</summary>
       <p class="quiet">
-        Policy {x.policy}. {x.same_policy ? `Version ${count(x.policy_entry)} decided and explains.` : `Version ${count(x.policy_entry)} decided; the utilities are those of version ${count(x.explained_by_entry)}.`}
+        Policy {x.policy}. {x.same_policy ? `The policy as of log entry ${count(x.policy_entry)} decided and explains.` : `The policy as of log entry ${count(x.policy_entry)} decided; the utilities are those of entry ${count(x.explained_by_entry)}.`}
         {" "}{x.attribution === "linear" ? "A feature adds its weight times the difference." : x.attribution === "shapley" ? "Features add what they do on average over orders (Shapley values)." : ""}
         {x.families?.length ? ` Families: ${x.families.filter((f) => f.weight >= 0.01).map((f) => `${f.family} ${percent(f.weight)}`).join(", ")}.` : ""}
       </p>

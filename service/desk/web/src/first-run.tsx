@@ -74,7 +74,7 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
                 <p class="help" id="first-name-help">Letters, digits and . _ - : only.</p>
               </div>
             )}
-            <p>2% of visits see random items, so that the desk can say what Vitrine earns.</p>
+            <p>2% of pages show random items, so that the desk can say what Vitrine earns.</p>
             {code("create")}
             {may ? <p>Or <a href={address("new")}>fill in a form</a> instead.</p> : null}
           </>
@@ -87,12 +87,12 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
         ))}
         {step(2, "Report what the shopper took", `${count((value?.outcomes ?? 0) + (value?.late ?? 0))} reported.`, (
           <>
-            <p>Report visits without a purchase too: Vitrine learns from both.</p>
+            <p>Report pages without a purchase too: Vitrine learns from both.</p>
             {code("report")}
           </>
         ))}
-        {step(3, "Watch it learn", `Vitrine has learned from ${plural(value?.learned, "visit")}.`, (
-          <p>Each report changes what Vitrine shows next. Tastes become visible after some hundred visits.</p>
+        {step(3, "Watch it learn", `Vitrine has learned from ${plural(value?.learned, "page")}.`, (
+          <p>Each report changes what Vitrine shows next. Tastes become visible after some hundred pages.</p>
         ))}
       </ol>
       {props.found ? (

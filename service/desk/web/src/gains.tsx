@@ -53,14 +53,14 @@ function EarnedOver(props: { gain: Gain; of: Entry }) {
   const tone = low > 0 && low + late > 0 ? "good" : high < 0 ? "bad" : "";
   const ended = !!g.variant && !!p.experiment && phase(p.experiment) === "over"; // no more visits will come
   const more = g.decisions * (((high - low) / 2 / estimate) ** 2 - 1); // the interval becomes narrower with the square root, if both are still shown
-  const wait = g.randomized && more > 0 && more < 100 * g.decisions ? `. About ${number(more, { maximumSignificantDigits: 1 })} more visits will, if it goes on like this` : "";
+  const wait = g.randomized && more > 0 && more < 100 * g.decisions ? `: about ${number(more, { maximumSignificantDigits: 1 })} more visits should settle it` : "";
   return (
     <Figure name={what} value={money(estimate, p.currency, true)} tone={tone}>
       {share}between {money(low, p.currency)} and {money(high, p.currency)}{g.variant ? `, if all ${plural(g.decisions, "visit")} saw it` : ""}
       {tone || low > 0 ? "" : ended ? ". That may be chance" : `. Too early to tell${wait}`}
       {g.since ? `. Since ${moment(g.since)}` : ""}
-      . {late ? `Returns and sales that came too late would add ${money(late, p.currency, true)}` : `Without returns and sales reported after ${duration(p.series.attribution_window_seconds)}`}
-      {g.randomized ? "" : ". Both were not always shown at the same time, and that counts too"}
+      . {late ? `Returns and sales that came too late would add ${money(late, p.currency, true)}` : `Not counted: returns and sales reported after ${duration(p.series.attribution_window_seconds)}`}
+      {g.randomized ? "" : ". The two were sometimes shown at different times, so part of the difference may be due to the time"}
     </Figure>
   );
 }
@@ -91,7 +91,7 @@ export function Money(props: { of: Entry; brief?: boolean }) {
   return (
     <>
       <Figure name="Revenue per visit" value={money(p.mean_revenue, p.currency)}>{give}</Figure>
-      <Figure name="Visitors who buy" value={percent(t.rounds ? t.purchases / t.rounds : NaN)}>of {plural(t.rounds, "visit")}</Figure>
+      <Figure name="Visits with a sale" value={percent(t.rounds ? t.purchases / t.rounds : NaN)}>of {plural(t.rounds, "visit")}</Figure>
       <Figure name="Average order" value={money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)}>{plural(t.purchases, "order")}</Figure>
     </>
   );

@@ -111,9 +111,9 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
           <Effect of={preview} before={props.config} isNew={!props.tag} />
           {preview.change === "restart" && preview.lost ? (
             <fieldset>
-              <legend>What becomes of it</legend>
+              <legend>How to change it</legend>
               {preview.can_relearn ? (
-                <label class="choice"><input type="radio" name="how" checked={how === "relearn=log"} onChange={() => setHow("relearn=log")} /> Vitrine first learns it again from the log, and goes on as it is until it has learned from half as many visits, or you accept less{preview.max_size ? `. It skips every visit that showed more than ${plural(preview.max_size, "item")}` : ""}</label>
+                <label class="choice"><input type="radio" name="how" checked={how === "relearn=log"} onChange={() => setHow("relearn=log")} /> Keep the present settings for now. A second learner reads the log and takes over once it has learned from half as many visits as the present one, or when you say so{preview.max_size ? `. It skips every visit that showed more than ${plural(preview.max_size, "item")}` : ""}</label>
               ) : null}
               <label class="choice"><input type="radio" name="how" checked={how === "reset=true"} onChange={() => setHow("reset=true")} /> Vitrine begins again with nothing. The present state is kept as a version to go back to</label>
             </fieldset>

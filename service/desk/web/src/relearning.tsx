@@ -14,8 +14,8 @@ interface History {
   changes: { kind: string; fields?: { field: string; after?: unknown }[] }[];
 }
 
-// Relearning says how far a second learner is that learns a change from the log. A reader may accept the change at once, or
-// give it up.
+// Relearning says how far a second learner is that learns a change from the log. A reader may make the change at once, or
+// cancel it.
 export function Relearning(props: { name: string; done?: (said: string) => void }) {
   const { name } = props;
   const may = useMay("admin");
@@ -36,12 +36,12 @@ export function Relearning(props: { name: string; done?: (said: string) => void 
   return (
     <Card title="Vitrine learns a change from the log">
       <progress value={Math.max(r.entry - r.from_entry, 0)} max={r.to_entry - r.from_entry} aria-label="Entries of the log that it learned from" />
-      <p>It is at entry {count(r.entry)} of {count(r.to_entry)}, and learned from {plural(r.learned, "visit")} so far. The present settings learned from {plural(value.learned, "visit")}: at half as many, the change is made.</p>
+      <p>It is at entry {count(r.entry)} of {count(r.to_entry)}, and has learned from {plural(r.learned, "visit")} so far. The present learner has learned from {plural(value.learned, "visit")}. The change is made at half as many.</p>
       {failed ? <Failure of={failed} /> : null}
       {may ? (
         <div class="controls">
-          <button type="button" onClick={act(accept, "The change is made.")}>Accept less</button>
-          <button type="button" onClick={act(() => adjust(name, () => ({})), "The change is given up.")}>Give the change up</button>
+          <button type="button" onClick={act(accept, "The change is made.")}>Make the change now</button>
+          <button type="button" onClick={act(() => adjust(name, () => ({})), "The change is cancelled.")}>Cancel the change</button>
         </div>
       ) : null}
     </Card>

@@ -48,7 +48,7 @@ const kinds = {
   "rolled-back": "Rolled back",
   reset: "Learner began again",
   "relearning-begun": "Learning from the log began",
-  "relearning-ended": "Learning from the log given up",
+  "relearning-ended": "Learning from the log cancelled",
   swapped: "Learning from the log finished, and settings changed",
   adopted: "Experiment ended, and a variant's learner took over",
   "alarm-cleared": "Alarm cleared",
@@ -154,7 +154,7 @@ export default function History(props: { name: string }) {
         <Table
           caption="Alarms, the latest first"
           rows={history.alarms}
-          empty="There has been no alarm. Of a hundred placements without a fault, at most one ever gets an alarm."
+          empty="There has been no alarm. A placement without a fault has at most a 1% chance of ever getting one."
           columns={[
             { title: "When", text: true, cell: (a) => <>{moment(a.began)}<br /><small class="quiet">{a.ended ? `for ${duration((Date.parse(a.ended) - Date.parse(a.began)) / 1000)}` : "still standing"}</small></> },
             { title: "What", text: true, cell: (a) => <><strong>{checks[a.check] ?? a.check}</strong><br />{sentence(amounts(a.detail, overview.placements[0]?.currency))}<br /><small class="quiet">Without a fault, this happens {odds(a.chance)}.</small></> },

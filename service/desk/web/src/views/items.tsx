@@ -84,7 +84,7 @@ export default function Items(props: { name: string }) {
       <div class="controls">
         <label>Find <input type="search" placeholder="title, brand or id" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} /></label>
         <label>Show <select value={only} onChange={(e) => setOnly(e.currentTarget.value)}>{filters.map(([text, v]) => <option value={v}>{text}</option>)}</select></label>
-        <label>First <select value={sort} onChange={(e) => setSort(e.currentTarget.value)}>{orders.map(([text, v]) => <option value={v}>{text}</option>)}</select></label>
+        <label>Sort by <select value={sort} onChange={(e) => setSort(e.currentTarget.value)}>{orders.map(([text, v]) => <option value={v}>{text}</option>)}</select></label>
       </div>
       <List key={`${name} ${contains} ${only} ${sort}`} name={name} turn={turn} query={{ contains, only, sort }} currency={config?.currency} may={may} ask={(item, what) => { opener.current = document.activeElement; ask({ item, what }); }} release={(i) => void move(i, -1, -1, "up to Vitrine again")} />
     </>
@@ -134,7 +134,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   const rows = [];
   for (let i = first; i < Math.min(last, state.count ?? 0); i++) rows.push({ i, of: parts.current.get(Math.floor(i / part))?.[i % part] });
   if (state.failure && state.count === undefined) return <Failure of={state.failure} />;
-  if (state.count === 0) return <>{state.failure ? <Failure of={state.failure} /> : null}<Empty>{props.query["contains"] || props.query["only"] ? "No item is like that." : "No items yet. Put them into the catalogue, or send them with each request."}</Empty></>;
+  if (state.count === 0) return <>{state.failure ? <Failure of={state.failure} /> : null}<Empty>{props.query["contains"] || props.query["only"] ? "No item matches." : "No items yet. Put them into the catalogue, or send them with each request."}</Empty></>;
   return (
     <section class="card flush" aria-label="Items">
       {state.failure ? <Failure of={state.failure} /> : null}
@@ -180,7 +180,7 @@ function stateOf(i: ShelfItem, stock: number | undefined, complete: boolean) {
     case "excluded":
       return <span class="warning">Excluded: on no page</span>;
     case "unavailable":
-      return <span class="bad">Out of stock</span>;
+      return <span class="bad">Marked unavailable</span>;
     case "not-yet":
       return <span class="warning">Not yet: from {moment(i.item.valid_from)}</span>;
     case "over":
@@ -194,7 +194,7 @@ function stateOf(i: ShelfItem, stock: number | undefined, complete: boolean) {
   if (i.pinned) return <span class="good">Pinned{left ? ` · ${left}` : ""}</span>;
   if (i.shown === 0) return <span class="quiet">{i.item.revenue === 0 ? "Never shown: its revenue is 0" : complete ? "Never shown: others should earn more" : "Rarely or never shown: others earn more"}{left ? ` · ${left}` : ""}</span>;
   const until = i.item.valid_until ? `until ${moment(i.item.valid_until)}` : "";
-  return <span>{[left || "In stock", until].filter(Boolean).join(" · ")}</span>;
+  return <span>{[left || "Can be shown", until].filter(Boolean).join(" · ")}</span>;
 }
 
 // Ask says what pinning or excluding an item would cost, before it is done.

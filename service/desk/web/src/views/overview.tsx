@@ -32,11 +32,11 @@ export default function Overview() {
   const begins = contains === "" && (value?.total === 0 || only?.health.some((h) => h.level === "waiting"));
   if (begins && walk === "no") setWalk("on");
   if (walk === "on" && value && value.total < 2) return <FirstRun found={value.placements[0]?.name} done={() => setWalk("done")} />;
-  const sum = value && value.total === value.placements.length ? ` · ${plural(value.placements.reduce((n, p) => n + p.decisions, 0), "decision")}` : ""; // one page does not know the sum of all
+  const sum = value && value.total === value.placements.length ? ` · ${plural(value.placements.reduce((n, p) => n + p.decisions, 0), "visit")}` : ""; // one page does not know the sum of all
   return (
     <>
       <div class="head">
-        <p class="quiet">{value ? `${plural(value.total, "placement")}${sum}` : ""}</p>
+        <p class="quiet">{value ? `${plural(value.total, "placement")}${sum}. A visit is one page shown: a shopper who sees ten pages makes ten visits.` : ""}</p>
         {known > 3 || contains !== "" ? (
           <label>Find <input type="search" value={contains} placeholder="a placement" onInput={(e) => { setContains(e.currentTarget.value); setFrom(0); }} /></label>
         ) : null}

@@ -121,7 +121,7 @@ function Effect(props: { name: string; to: Version; now: Config; relearns: boole
         {names.length > 0 ? <li>{names.length === 1 ? "One setting changes" : `${plural(names.length, "setting")} change`}, as the table shows.</li> : <li>The settings stay as they are.</li>}
         {more.map((duty) => <li class="warning">{duty} Other requests are refused: check your callers first.</li>)}
         {experiments ? <li class="warning">An experiment runs. <a href={address("placements", props.name, "experiments")}>End it first.</a></li> : null}
-        {relearns ? <li class="warning">Vitrine learns a change from the log. <a href={address("placements", props.name, "settings")}>Accept it or give it up first.</a></li> : null}
+        {relearns ? <li class="warning">Vitrine learns a change from the log. <a href={address("placements", props.name, "settings")}>Make the change now or cancel it first.</a></li> : null}
         <li>Sales, reports and past experiments stay. Today's state is kept as a version, so you can undo this.</li>
       </ul>}
       {names.length > 0 ? <Differences before={now} after={to.config!} names={names} titles={["Now", "Then"]} /> : null}
