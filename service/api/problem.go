@@ -14,7 +14,7 @@ type Problem struct {
 	Detail    string         `json:"detail" doc:"what is wrong, and what to do"`
 	Errors    []ProblemField `json:"errors,omitempty" doc:"the fields that are wrong"`
 	Lost      *Loss          `json:"lost,omitempty" doc:"of the problem loss: what the change would lose"`
-	RequestID string         `json:"request_id" doc:"the id of the request in the service's own log"`
+	RequestID string         `json:"request_id" doc:"the id of the request in the service's output"`
 }
 
 // ProblemField describes an invalid field of a body.

@@ -29,24 +29,24 @@ func (p *Placer) Clear() {
 // Item returns an item's values indexed by slot: the given slice if it is in order, otherwise a copy in p's memory.
 // field returns the slice's place in the request.
 func (p *Placer) Item(values api.Values, s *Schema, field func() string) (api.Values, error) {
-	return p.place(values, s.NumItem(), s.Item, field, s.ItemNames)
+	return p.place(values, s.NumItem(), s.Item, field, s.ItemNames, "items")
 }
 
 // User does the same for the user's values.
 func (p *Placer) User(values api.Values, s *Schema) (api.Values, error) {
 	p.slots = p.slots[:0]
-	return p.place(values, s.NumUser(), s.User, func() string { return "/shopper/" }, s.UserNames)
+	return p.place(values, s.NumUser(), s.User, func() string { return "/shopper/" }, s.UserNames, "shoppers")
 }
 
 func (p *Placer) place(values api.Values, width int, find func(name string) (slot int, ok bool),
-	field func() string, names func() []string) (api.Values, error) {
+	field func() string, names func() []string, whose string) (api.Values, error) {
 	ordered := len(values) == width
 	for k := range values {
 		name := values[k].Name
 		if k == len(p.slots) || p.slots[k].name != name {
 			slot, ok := find(name)
 			if !ok {
-				advice := ": the placement has no such features"
+				advice := ": the placement has no features of " + whose
 				if legal := names(); legal != nil {
 					advice = hint.Legal(name, legal)
 				}

@@ -64,7 +64,7 @@ func Of(s *api.Stats, warnings []string) []api.Health {
 	case !r.IsBehind() && r.LearnedLess(s.Learned) && (s.Guard == nil || s.Guard.Held == 0):
 		l.say("warning", "The second learner has learned %s from the log, and the present one %s. It decides once it has "+
 			"learned half as many, or when you accept it: PUT its configuration with relearn=accept, or the present "+
-			"configuration to give it up.",
+			"configuration to cancel it.",
 			hint.Count(int(r.Learned), "round"), hint.Count(int(s.Learned), "round"))
 	default:
 		l.say("note", "A second learner learns from the log: it is at entry %d of %d.", r.Entry, r.To)
@@ -194,7 +194,7 @@ func (l *list) outcomes(s *api.Stats) {
 // learner finds a learner that failed, or missed something.
 func (l *list) learner(s *api.Stats) {
 	if s.Broken {
-		l.say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the log"))
+		l.say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the service's output"))
 	}
 	if s.Forgotten > 0 {
 		l.say(levelOf(s.Learned), "The learner lost %s, because its saved state could not be read.",
@@ -222,7 +222,7 @@ func (l *list) learner(s *api.Stats) {
 func (l *list) predictions(s *api.Stats) {
 	if s.Unsound {
 		l.say("bad", "The predictions cannot be right: %s. Roll back to an earlier version.",
-			cmp.Or(s.Problem, "see the log"))
+			cmp.Or(s.Problem, "see the service's output"))
 	}
 	if s.Guard != nil && s.Guard.FarOff != nil {
 		b := s.Guard.FarOff

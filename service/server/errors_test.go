@@ -82,7 +82,7 @@ func TestErrorsAreReadable(t *testing.T) {
 		{"PUT", "/v1/placements/home/items", `{"items":[{"id":"a","featurs":{}}]}`, ``},
 		{"PATCH", "/v1/placements/home", `{}`, `the method must be one of GET, HEAD, PUT, DELETE or OPTIONS`},
 		{"POST", decide, `{"items":[{"id":"a","features":{"price":1,"brand":"acme"}}],"shopper":{"age":3}}`,
-			`unknown key \"age\": the placement has no such features`},
+			`unknown key \"age\": the placement has no features of shoppers`},
 		{"POST", decide, `{"items":[{"id":"a","features":{"prize":1}}]}`, `did you mean \"price\"?`},
 		{"POST", decide, `{"items":[{"id":"a","features":{"price":1,"brand":"other"}}]}`, `add it, or set allow_other`},
 		{"POST", decide, `{"items":[{"id":"a","features":{"price":1,"brand":"acme"}}],"max_size":0}`,

@@ -20,11 +20,11 @@ import (
 	"vitrine/service/personalizer"
 )
 
-// problem is an error answer, plus facts for the service's log only.
+// problem is an error answer, plus facts for the service's output only.
 type problem struct {
 	api.Problem
 
-	cause string // for the log
+	cause string // for the output
 	retry string // Retry-After; "" sends "1" with a 503, and otherwise no header
 }
 
@@ -103,9 +103,9 @@ func problemOf(err error) *problem {
 	case errors.Is(err, engine.ErrUnanswered): // callers and proxies repeat a 503
 		p = problemf(http.StatusInternalServerError, "unanswered", "%v", engine.ErrUnanswered)
 	case errors.Is(err, engine.ErrKeys):
-		p = problemf(http.StatusServiceUnavailable, "shopper-keys", "%v: the service's log says why; send the request "+
+		p = problemf(http.StatusServiceUnavailable, "shopper-keys", "%v: the service's output says why; send the request "+
 			"again later", engine.ErrKeys)
-	case errors.Is(err, context.Canceled): // only the service's log sees this answer
+	case errors.Is(err, context.Canceled): // only the service's output names this answer
 		p = problemf(statusGone, "gone", "the caller went away")
 		p.Title = "Client Closed Request"
 	case errors.Is(err, context.DeadlineExceeded):
@@ -130,7 +130,7 @@ func lossProblem(loss *engine.LossError) *problem {
 		p.Errors = []api.ProblemField{{Pointer: "#/experiment", Detail: "the learners of its variants end with it"}}
 		return p
 	}
-	p := problemf(http.StatusConflict, "loss", "%v. %s. With ?reset=true it begins again. What it has learned is "+
+	p := problemf(http.StatusConflict, "loss", "%v. %s. With ?reset=true the learner begins again. Either way, what it has learned is "+
 		"kept as a version to roll back to", loss, relearning(loss))
 	p.Lost = &loss.Loss
 	for _, field := range loss.Fields {
@@ -144,13 +144,13 @@ func relearning(loss *engine.LossError) string {
 	if loss.OtherRows {
 		return "A learner of other features cannot learn from the log"
 	}
-	can := "With ?relearn=log another learner first learns from the log, and decides once it has learned half as many " +
-		"rounds, or with ?relearn=accept"
+	can := "?relearn=log trains a second learner on the log. It takes over once it has learned half as many rounds; " +
+		"?relearn=accept lets it take over earlier"
 	if loss.LogFrom > 0 {
 		can += fmt.Sprintf(". The log no longer holds entries before %d", loss.LogFrom)
 	}
 	if loss.MaxSize > 0 {
-		can += fmt.Sprintf(". That learner skips decisions that showed more than %d items", loss.MaxSize)
+		can += fmt.Sprintf(". It skips decisions that showed more than %d items", loss.MaxSize)
 	}
 	return can
 }

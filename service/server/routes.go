@@ -143,7 +143,7 @@ func (s *Server) routes() (all []*route) {
 		"window, get 204 and change nothing.").
 		takes(api.Rewards{}, `{"rewards":[{"item":"sku1","value":0.5}]}`).gives(204, nil).fails(409))
 	on("POST "+placement+"/decisions/{id}/metrics", report, s.measure, op("measure", "Report what an experiment "+
-		"compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. "+
+		"compares besides revenue, by the names of its metrics, before the outcome of the decision: 409 after it. "+
 		"Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a "+
 		"public key.").
 		takes(api.Measurements{}, `{"metrics":{"margin":4.2,"seconds":1.3}}`).gives(204, nil).fails(409))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"vitrine/internal/hint"
 	"vitrine/service/api"
 )
 
@@ -56,11 +57,12 @@ type LossError struct {
 
 func (e *LossError) Error() string {
 	if e.Experiment != "" {
-		return fmt.Sprintf("placement %q: the experiment %q would end, and the %d rounds that the learners of its "+
-			"variants %q have learned would be forgotten", e.Placement, e.Experiment, e.Rounds, e.Variants)
+		return fmt.Sprintf("placement %q: the experiment %q would end, and the %s that the learners of its "+
+			"variants %q have learned would be forgotten", e.Placement, e.Experiment,
+			hint.Count(int(e.Rounds), "round"), e.Variants)
 	}
-	return fmt.Sprintf("placement %q: %v and forget the %d rounds that it has learned, because it depends on %s",
-		e.Placement, ErrLoss, e.Rounds, strings.Join(e.Fields, ", "))
+	return fmt.Sprintf("placement %q: %v and forget the %s that it has learned, because it depends on %s",
+		e.Placement, ErrLoss, hint.Count(int(e.Rounds), "round"), strings.Join(e.Fields, ", "))
 }
 
 // Unwrap returns ErrLoss.

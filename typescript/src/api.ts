@@ -1128,7 +1128,7 @@ export interface Problem {
   errors?: readonly ProblemField[] | undefined;
   /** Of the problem loss: what the change would lose. */
   lost?: Loss | undefined;
-  /** The id of the request in the service's own log. */
+  /** The id of the request in the service's output. */
   request_id: string;
   status: number;
   /** The status in words. */
@@ -1687,7 +1687,7 @@ export interface Routes {
   listPolicies: { takes: {}; answer: PolicyList };
   /** The versions of a placement to roll back to, the oldest first. */
   listVersions: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: VersionList };
-  /** Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a public key. */
+  /** Report what an experiment compares besides revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a public key. */
   measure: { takes: { path: { name: string; id: string }; body: Measurements }; answer: null };
   /** What the learner has learned, as it saves itself, with the configuration of a learner that reads it. */
   model: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: LearnerState };

@@ -1137,7 +1137,7 @@ class Problem(TypedDict):
     lost: NotRequired[Loss]
     """Of the problem loss: what the change would lose."""
     request_id: str
-    """The id of the request in the service's own log."""
+    """The id of the request in the service's output."""
     status: int
     title: str
     """The status in words."""
@@ -1781,7 +1781,7 @@ class Routes:
         return answer
 
     def measure(self, name: str, id: str, /, **body: Unpack[Measurements]) -> None:
-        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a public key."""
+        """Report what an experiment compares besides revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a public key."""
         self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/metrics", {}, {}, body)
 
     def model(self, name: str, /, *, entry: Parameter = None) -> LearnerState:
@@ -2082,7 +2082,7 @@ class AsyncRoutes:
         return answer
 
     async def measure(self, name: str, id: str, /, **body: Unpack[Measurements]) -> None:
-        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a public key."""
+        """Report what an experiment compares besides revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a public key."""
         await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/metrics", {}, {}, body)
 
     async def model(self, name: str, /, *, entry: Parameter = None) -> LearnerState:
