@@ -11,7 +11,7 @@ import (
 // service/setup/size_test.go.
 var All = []Policy{
 	{
-		Name: "auto", Doc: "bma-mnl, with what the features and their number call for",
+		Name: "auto", Doc: "averages linear and curved tastes, as suits your features",
 		Choose: "if in doubt: it has no constants to choose", Offer: "K N d_w²", Round: "K d_w²", Page: "auto",
 		Matrices: Matrices{20, 9},
 		AnyScale: true,
@@ -104,7 +104,7 @@ var All = []Policy{
 	},
 	{
 		Name: "uniform", Doc: "uniform over the feasible family, learns nothing",
-		Choose: "for unbiased logs, and as the ceiling of regret", Offer: "K", Round: "1", Page: "uniform-and-oracle",
+		Choose: "for unbiased logs, and as the regret of choosing at random", Offer: "K", Round: "1", Page: "uniform-and-oracle",
 		Line:     Line{Color: "grey"},
 		AnyScale: true,
 		Learner: OfOptions(noOptions, func(p bandit.Problem, _ struct{}) (*bandit.Uniform, error) {
