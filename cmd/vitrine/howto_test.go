@@ -281,7 +281,7 @@ func TestHowToRunAnExperiment(t *testing.T) {
 	s := newService(t)
 	url, _, stop := serving(t, s)
 	commands := regexp.MustCompile(`(?m)^(?:curl (-X PUT )?'?localhost:8080([^\s']+)'?(?: -d '([^']*)')?|vitrine report (.*) > report.html)$`).FindAllStringSubmatch(string(readPage(t, "run-an-experiment")), -1)
-	ask(t, 201, "PUT", url+"/v1/placements/window",
+	ask(t, 201, "PUT", url+"/v1/placements/home",
 		`{"max_size": 3, "features": [{"name": "price", "kind": "number"}]}`)
 	var answers []string
 	for _, c := range commands {
@@ -301,19 +301,19 @@ func TestHowToRunAnExperiment(t *testing.T) {
 		answers = append(answers, ask(t, status, method, url+c[2], c[3]))
 	}
 	for i, want := range []string{`"gains":[]`, `"control":"shop"`, `"variant":"`, "", `"result":"continue"`,
-		"<title>summer – window</title>", `"mode":"learn"`} {
+		"<title>summer – home</title>", `"mode":"learn"`} {
 		if i >= len(answers) || !strings.Contains(answers[i], want) {
 			t.Fatalf("command %d of %d answers %v, want %s", i, len(answers), answers, want)
 		}
 	}
-	if past := ask(t, 200, "GET", url+"/v1/placements/window/experiment", ""); !strings.Contains(past,
+	if past := ask(t, 200, "GET", url+"/v1/placements/home/experiment", ""); !strings.Contains(past,
 		`"past":[{"name":"summer"`) || strings.Contains(past, `"experiment":`) {
 		t.Errorf("afterwards: %s", past)
 	}
 	for line, want := range map[string]string{
-		"vitrine report window --experiment summer": "<title>summer – window</title>",
-		"vitrine report window --experiment winter": `placement "window" has had no experiment "winter": there are ["summer"]`,
-		"vitrine report cart":                       `placement "cart": not found`,
+		"vitrine report home --experiment summer": "<title>summer – home</title>",
+		"vitrine report home --experiment winter": `placement "home" has had no experiment "winter": there are ["summer"]`,
+		"vitrine report cart":                     `placement "cart": not found`,
 	} {
 		expect.Contains(t, shell(t, line+" --url "+url), want, line)
 	}
@@ -323,12 +323,12 @@ func TestHowToRunAnExperiment(t *testing.T) {
 		t.Errorf("a placement without experiments: %s", have)
 	}
 	expect.Error(t, stop(), nil)
-	expect.Contains(t, shell(t, "vitrine report window --url "+url), "is vitrine serve at this URL?",
+	expect.Contains(t, shell(t, "vitrine report home --url "+url), "is vitrine serve at this URL?",
 		"a service that has stopped")
 }
 
 // The requests of the pages about placements work as they stand, and have the answers that the pages promise. The
-// second page goes on where the first one ends.
+// others go on where the first one ends.
 func TestHowToPlacements(t *testing.T) {
 	type answer struct {
 		status int
@@ -343,10 +343,12 @@ func TestHowToPlacements(t *testing.T) {
 		{"first-placement", []answer{{201, `"auto"`},
 			{201, `"assortment":[{"id":"sku4","position":1,"choice_probability":0.285`}, {204, ""}, {204, ""},
 			{200, `"corrected":1`}}},
+		{"ask-why", []answer{{200, `"next_best"`}, {200, `"effects"`}, {200, `"assortment":[{"id":"sku1"`}}},
 		{"roll-back", []answer{
 			{200, `{"version":3}`},
 			{409, `"rounds":1`}, {200, `"max_size":4`}, {200, `"before the sale"`}, {204, ""}, {200, `"max_size":3`},
 		}},
+		{"catalogue", []answer{{200, `"brand"`}, {200, `"changed":2`}, {201, `"payload":{"title":"Hat"}`}}},
 	} {
 		requests := regexp.MustCompile(`(?m)^curl (-X PUT )?localhost:8080(\S+)(?: -d '([^']*)')?$`).FindAllStringSubmatch(string(readPage(t, page.name)), -1)
 		expect.Equal(fatal.T(t), len(requests), len(page.want), page.name, "requests")

@@ -25,7 +25,7 @@ type keysCmd struct {
 func (keysCmd) Help() string {
 	return `The keys of a service are in a file; the service reads every change within a second. The file contains no token, so nobody can use the service with the file only.
 
-` + examples("vitrine keys add keys.toml shop --scopes decide,outcome > shop.token", "vitrine keys add keys.toml page --scopes decide,outcome --public > page.token", "vitrine keys rotate keys.toml shop > shop-2.token", "vitrine keys remove keys.toml shop")
+` + examples("vitrine keys add keys.toml shop --scopes decide,outcome > shop.token", "vitrine keys add keys.toml page --scopes decide,outcome --placements home --public > page.token", "vitrine keys rotate keys.toml shop > shop-2.token", "vitrine keys remove keys.toml shop")
 }
 
 type keyFileArg struct {
@@ -37,8 +37,8 @@ type keysAddCmd struct {
 	Name   string   `arg:"" help:"The name of the key in the service's messages."`
 	Scopes []string `required:"" placeholder:"SCOPE,…" help:"What it permits: decide, outcome, read, admin."`
 
-	Placements []string `placeholder:"NAME,…" help:"The placements that it is for, which need not exist yet (all)."`
-	Public     bool     `help:"Everybody may read it, for example in a web page: it decides and reports outcomes, without revenues."`
+	Placements []string `placeholder:"NAME,…" help:"Placements that the key may use; they need not exist yet. Default: all."`
+	Public     bool     `help:"For a key that anyone can read, for example in a web page: it may only decide and report outcomes, and sends no revenues."`
 }
 
 func (c keysAddCmd) Run(t terminal) error {

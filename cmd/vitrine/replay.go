@@ -57,7 +57,7 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 
 func (replayCmd) print(t terminal, e *engine.Engine) error {
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nplacement\tdecisions\tchosen\texpired\tevicted\topen\tlearned\tskipped\tpolicy version")
+	fmt.Fprintln(w, "\nplacement\tdecisions\tchosen\texpired\tevicted\topen\tlearned\tskipped\tpolicy entry")
 	for _, name := range e.Placements() {
 		s, err := e.Stats(name)
 		if err != nil {
