@@ -145,7 +145,7 @@ type VariantReport struct {
 	Show        string         `json:"show" enum:"policy,baseline,uniform"`
 	Share       float64        `json:"share" doc:"of the units in the experiment"`
 	Made        uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
-	Units       uint64         `json:"shoppers" doc:"units, by their first decision; some are missed once there are a million"`
+	Units       uint64         `json:"shoppers" doc:"units that these decisions were made for; some are missed once there are a million"`
 	Group       Totals         `json:"totals" doc:"the decisions that count; revenue and squares are net of corrections until then; purchases are as reported"`
 	Later       float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began; also what earlier corrections take below 0, or above the outcome and the most expensive item. No other number of the report includes it, but the verdict considers it"`
 	Mean        Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
@@ -227,7 +227,7 @@ type Phase struct {
 	Moved  float64   `json:"moved_share" doc:"share of the units in the experiment that got another variant; the least that is possible"`
 }
 
-// Ratio is the check whether the units are divided as the shares say.
+// Ratio is the check whether the units are divided as the shares say. A unit counts when its first decision is made.
 type Ratio struct {
 	Units    uint64  `json:"shoppers"`
 	P        float64 `json:"p_value" doc:"an anytime-valid p-value: that it is ever below x has a probability of at most x if the units are divided rightly"`

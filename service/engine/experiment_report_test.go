@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
@@ -14,32 +15,53 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// If a variant's pages are shown less often than asked for, the report finds a mismatch and stops the experiment.
+// If half of a variant's shoppers are lost before they ask, the report finds a mismatch and stops the experiment. It does
+// not if half of the variant's pages are never seen: the shoppers are divided rightly. Each counts once, by its first
+// decision.
 func TestMismatch(t *testing.T) {
-	store := new(memlog.Store)
-	e := opened(t, engine.Options{Store: store, Build: buildFixed})
-	put(t, e, "home", onTrial(`{"name":"x","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"policy","policy":{"name":"1"},"share":0.5}]}`))
-	s := newBoutique(t, e, 0, 0)
-	for i := range 800 {
-		s.now += minute
-		r := stock("", 2)
-		r.ShopperID, r.Defer = fmt.Sprint(i), true
-		a, err := e.Decide(t.Context(), "home", r, s.now)
-		if err == nil && (a.Variant == "a" || i%2 == 0) { // half of b's pages are never seen
-			err = e.Activate(t.Context(), "home", a.Decision, s.now)
-		}
-		fatal.If(t, err)
-		s.expire()
-	}
-	s.now += 40 * minute
-	s.expire()
-	r := s.report()
-	restarted := opened(t, engine.Options{Store: store, Build: buildFixed, Snapshot: snapshot(t, e)})
-	if again, err := restarted.Experiments("home"); err != nil || again.Experiment.Ratio != r.Ratio {
-		t.Errorf("after a restart the ratio is %+v, %v", again.Experiment.Ratio, err)
-	}
-	if !r.Ratio.Mismatch || r.Verdict.Result != api.Stop || !strings.Contains(r.Verdict.Reason, "do not trust") {
-		t.Errorf("%+v, %+v, %+v", r.Ratio, r.Verdict, r.Variants)
+	for name, isLost := range map[string]bool{"lost": true, "unseen": false} {
+		t.Run(name, func(t *testing.T) {
+			store := new(memlog.Store)
+			e := opened(t, engine.Options{Store: store, Build: buildFixed})
+			put(t, e, "home", onTrial(`{"name":"x","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"policy","policy":{"name":"1"},"share":0.5}]}`))
+			s := newBoutique(t, e, 0, 0)
+			began := s.report()
+			_, _, table := e.Evidence("home")
+			want := map[string]uint64{}
+			for visit := range 2 {
+				for i := range 800 {
+					s.now += minute
+					r := stock("", 2)
+					r.ShopperID, r.Defer = fmt.Sprint(i), visit == 0
+					isB := table[abtest.Bucket(abtest.Unit("home", r.ShopperID), began.Number)] == 1
+					if isB && isLost && i%2 > 0 {
+						continue
+					}
+					a, err := e.Decide(t.Context(), "home", r, s.now)
+					if err == nil && !(isB && i%2 > 0) {
+						err = e.Activate(t.Context(), "home", a.Decision, s.now)
+					}
+					fatal.If(t, err)
+					s.expire()
+					if visit == 0 {
+						want[a.Variant]++
+					}
+				}
+				s.now += 40 * minute
+				s.expire()
+				r := s.report()
+				restarted := opened(t, engine.Options{Store: store, Build: buildFixed, Snapshot: snapshot(t, e)})
+				again := fatal.Or(restarted.Experiments("home"))(t).Experiment
+				expect.Equal(t, again.Ratio, r.Ratio, "after a restart")
+				if r.Ratio.Mismatch != isLost || isLost && (r.Verdict.Result != api.Stop ||
+					!strings.Contains(r.Verdict.Reason, "do not trust")) {
+					t.Errorf("visit %d: %+v, %+v, %+v", visit, r.Ratio, r.Verdict, r.Variants)
+				}
+				for _, v := range again.Variants {
+					expect.Equal(t, v.Units, want[v.Name], v.Name)
+				}
+			}
+		})
 	}
 }
 
@@ -175,7 +197,7 @@ func changed(t *testing.T, before func(*census)) *census {
 	c.serve(200, 1, "new")
 	c.now += 40 * minute
 	c.expire()
-	c.serve(1, 1, "last")
+	c.serve(1, 1, "u")           // a unit that was seen
 	c.all = c.all[:len(c.all)-1] // it waits
 	return c
 }
@@ -183,7 +205,7 @@ func changed(t *testing.T, before func(*census)) *census {
 // variantNumbers are the places of fourVariants.
 var variantNumbers = map[string]int{"shop": 0, "own": 1, "rival": 2, "chance": 3}
 
-// The evidence about the ratio comes from the units of each phase that count.
+// The evidence about the ratio comes from the units of each phase.
 func TestEvidenceAboutTheRatio(t *testing.T) {
 	evidence := func(n, p []float64) (log float64) {
 		lgamma := func(x float64) float64 { v, _ := math.Lgamma(x); return v }

@@ -19,7 +19,7 @@ import (
 )
 
 // SnapshotKind names the encoding of a snapshot. Rename it whenever the encoding changes.
-const SnapshotKind = "decision engine 10"
+const SnapshotKind = "decision engine 11"
 
 // openSnapshot reads the head of a snapshot, and returns the fields of its placements.
 func openSnapshot(data []byte) (*Frozen, *fields.Fields, error) {
@@ -208,8 +208,7 @@ func (r *Record) fields(f *fields.Fields) {
 		"status %d and choice %d", r.id, status, choice)
 	if r.Status.Waits() {
 		f.Byte(&r.counts)
-		f.Byte(&r.first)
-		f.Check((r.counts|r.first)>>numComparisons == 0, "decision %q counts in more comparisons than there are", r.id)
+		f.Check(r.counts>>numComparisons == 0, "decision %q counts in more comparisons than there are", r.id)
 		r.passedFields(f)
 		r.measuredFields(f)
 		return

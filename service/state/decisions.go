@@ -71,15 +71,8 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 	p.Earnings.Offered(sequence, time, o, p.isOwn(o))
 	p.noteOffer(o, time)
 	for i, e := range p.comparisons() {
-		if e == nil {
-			continue
-		}
-		counts, first := e.Enter(sequence, time, p.Earnings.Guard.Watch.Cohort(), o)
-		if counts {
+		if e != nil && e.Enter(sequence, time, p.Earnings.Guard.Watch.Cohort(), o) {
 			r.counts |= 1 << i
-		}
-		if first {
-			r.first |= 1 << i
 		}
 	}
 	p.pace.Add(time, r.Size())
@@ -256,7 +249,7 @@ func (r *Record) leave(c *offer.Closed) {
 	p := r.placement
 	for i, e := range p.comparisons() {
 		if e != nil && r.counts>>i&1 == 1 {
-			e.Leave(r.Entry, r.time, p.Earnings.Guard.Watch.Cohort(), r.first>>i&1 == 1, c, p.segment(c))
+			e.Leave(r.Entry, r.time, p.Earnings.Guard.Watch.Cohort(), c, p.segment(c))
 		}
 	}
 }

@@ -157,7 +157,6 @@ type Record struct {
 	choice    int16         // 0 or a position on the page, from 1 on; the first one of a basket
 	Status    status
 	counts    uint8 // bit i: whether it counts in comparison i of [Placement.comparisons]
-	first     uint8 // bit i: and is the first decision of its unit there
 }
 
 // recordExtras holds the fields that few decisions need.

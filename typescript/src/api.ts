@@ -1584,7 +1584,7 @@ export interface VariantReport {
   name: string;
   /** Of the units in the experiment. */
   share: number;
-  /** Units, by their first decision; some are missed once there are a million. */
+  /** Units that these decisions were made for; some are missed once there are a million. */
   shoppers: number;
   show: "policy" | "baseline" | "uniform";
   /** Decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count. */

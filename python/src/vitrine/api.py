@@ -1593,7 +1593,7 @@ class VariantReport(TypedDict):
     share: float
     """Of the units in the experiment."""
     shoppers: int
-    """Units, by their first decision; some are missed once there are a million."""
+    """Units that these decisions were made for; some are missed once there are a million."""
     show: Literal["policy", "baseline", "uniform"]
     silence: NotRequired[int]
     """Decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count."""

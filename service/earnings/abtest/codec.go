@@ -31,7 +31,7 @@ func (e *Experiment) Copy() *Experiment {
 
 func (s *sample) copy() *sample {
 	c := &sample{s.entry, s.block.Copy(), slices.Clone(s.metrics), copySegments(s.parts), slices.Clone(s.groups),
-		slices.Clone(s.units), s.peaks}
+		s.peaks}
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
 	}
@@ -77,7 +77,6 @@ func (s *sample) fields(f *fields.Fields) {
 	segmentFields(f, &s.parts, len(s.block.Variants), (*confseq.Block).Fields)
 	f.Check(len(s.parts) <= maxSegmentSums+1, "a cohort of %d segments", len(s.parts))
 	offer.GroupFields(f, s.groups)
-	fields.Elements(f, s.units)
 	s.peaks.Fields(f, func(p *place, f *fields.Fields) {
 		f.Count(&p.class, &p.part)
 		f.Check(p.class < len(s.groups) && p.part <= len(s.parts), "a peak of variant %d in segment %d", p.class, p.part)

@@ -48,7 +48,6 @@ type sample struct {
 	metrics []*Block
 	parts   []segmentSums // by segment
 	groups  []offer.Totals
-	units   []uint64 // units with their first decision of the phase here
 	peaks   earnings.Peaks[place]
 }
 
@@ -152,26 +151,22 @@ func (e *Experiment) Divide(design *api.Experiment, entry uint64, time int64) {
 	e.phases = append(e.phases, phase{entry, time, next.shares, moved})
 	e.phases = e.phases[max(0, len(e.phases)-maxPhases):]
 	e.Ratio.Begin(len(counts))
-	for _, c := range e.cohorts {
-		clear(c.Sums.units)
-	}
 }
 
 func (e *Experiment) newSample() *sample {
-	s := &sample{block: e.Results.Begin(), groups: make([]offer.Totals, len(e.groups)),
-		units: make([]uint64, len(e.units))}
+	s := &sample{block: e.Results.Begin(), groups: make([]offer.Totals, len(e.groups))}
 	for _, m := range e.metrics {
 		s.metrics = append(s.metrics, m.Begin())
 	}
 	return s
 }
 
-// Enter adds an open decision to its cohort of the given length. It reports whether the decision counts, and whether it
-// is its unit's first.
-func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (counts, first bool) {
+// Enter adds an open decision to its cohort of the given length, and counts its unit if this is its first decision. It
+// reports whether the decision counts.
+func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (counts bool) {
 	class := e.ClassOf(o.Variant)
 	if entry <= e.Number || class < 0 || o.Mode == offer.ByImport {
-		return false, false
+		return false
 	}
 	e.cohorts.Enter(time/length, func() *sample {
 		s := e.newSample()
@@ -184,14 +179,17 @@ func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (co
 	}
 	if word, bit := o.Unit%seenUnits/64, uint64(1)<<(o.Unit%64); e.seen[word]&bit == 0 {
 		e.seen[word] |= bit
-		first = true
+		e.units[class]++
+		if p := e.shares[class]; p > 0 {
+			e.Ratio.Add(class, p)
+		}
 	}
-	return true, first
+	return true
 }
 
-// Leave removes a closed decision that counts; o is nil if there is no round for it. first is the result of Enter, and
-// segment the shopper's value of the feature that has the segments.
-func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offer.Closed, segment string) {
+// Leave removes a closed decision that counts; o is nil if there is no round for it. segment is the shopper's value of
+// the feature that has the segments.
+func (e *Experiment) Leave(entry uint64, time, length int64, o *offer.Closed, segment string) {
 	if entry <= e.Number { // of an earlier experiment
 		return
 	}
@@ -204,9 +202,6 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 	s.groups[class].Count(o)
 	e.signs[class].value(o)
 	made := e.phaseOf(entry)
-	if first && made == &e.phases[len(e.phases)-1] {
-		s.units[class]++
-	}
 	if made.shares[class] > 0 {
 		at := place{class: class}
 		s.block.Add(class, x, bound, made.shares)
@@ -338,12 +333,7 @@ func (e *Experiment) take(s *sample, at int64) {
 	e.listen(s.groups)
 	for class := range e.groups {
 		e.groups[class].Add(&s.groups[class])
-		e.units[class] += s.units[class]
-		if p := e.shares[class]; p > 0 {
-			e.Ratio.Add(class, s.units[class], p)
-		}
 	}
-	e.Ratio.Look()
 	e.note(at)
 }
 

@@ -41,8 +41,8 @@ func (c *counter) sell(unit uint64, earned float64) (entry uint64) {
 	if earned > 0 {
 		o.Choice, o.Basket = 1, eventlog.Basket{{Place: 1, Quantity: 1, Value: earned}}
 	}
-	_, first := c.Enter(c.entry, c.now, cohortLength, o.Offer)
-	c.Leave(c.entry, c.now, cohortLength, first, o, "phone")
+	c.Enter(c.entry, c.now, cohortLength, o.Offer)
+	c.Leave(c.entry, c.now, cohortLength, o, "phone")
 	c.shown[c.entry] = o
 	return c.entry
 }
@@ -200,8 +200,8 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	}
 	o := c.shown[c.sell(5, 8)]
 	if n := testing.AllocsPerRun(100, func() {
-		_, first := c.Enter(o.Entry, o.Time, cohortLength, o.Offer)
-		c.Leave(o.Entry, o.Time, cohortLength, first, o, "phone")
+		c.Enter(o.Entry, o.Time, cohortLength, o.Offer)
+		c.Leave(o.Entry, o.Time, cohortLength, o, "phone")
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

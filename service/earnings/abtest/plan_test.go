@@ -226,8 +226,8 @@ func TestDispersion(t *testing.T) {
 			entry, unit := uint64(n+2), abtest.Unit("home", fmt.Sprint(n/visits))
 			o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
 				Estimates: offer.Estimates{Variant: e.Name(e.Class(unit)), Unit: unit}}
-			_, first := e.Enter(entry, 0, cohort, o)
-			e.Leave(entry, 0, cohort, first, &offer.Closed{Offer: o, Entry: entry, Choice: n / visits % 2}, "")
+			e.Enter(entry, 0, cohort, o)
+			e.Leave(entry, 0, cohort, &offer.Closed{Offer: o, Entry: entry, Choice: n / visits % 2}, "")
 		}
 		e.Advance(cohort, cohort)
 		if got := e.Dispersion(); math.Abs(got/want-1) > 0.25 {

@@ -13,6 +13,9 @@ import (
 // If the shares are p, this is a martingale of mean 1, so that P(for some n: M_n ≥ 1/α) ≤ α. When the shares change,
 // the counts start again, and the product continues.
 //
+// A unit counts when its first decision is made, before its variant can affect anything. Variants may differ in how many
+// of their decisions are withdrawn: units of decisions that count would then look divided wrongly.
+//
 // The zero value contains no units.
 type Ratio struct {
 	Counts []uint64 // since the shares last changed
@@ -25,22 +28,17 @@ const prior = 100 // κ
 // Begin starts new shares.
 func (r *Ratio) Begin(classes int) { r.Counts = make([]uint64, classes) }
 
-// Add adds n units of a class with the share p > 0.
-func (r *Ratio) Add(class int, n uint64, p float64) {
+// Add adds a unit of a class with the share p > 0.
+func (r *Ratio) Add(class int, p float64) {
 	total := uint64(0)
 	for _, c := range r.Counts {
 		total += c
 	}
-	for range n {
-		q := (float64(r.Counts[class]) + float64(prior*p)) / (float64(total) + prior)
-		r.Log += portable.Log(q / p)
-		r.Counts[class]++
-		total++
-	}
+	q := (float64(r.Counts[class]) + float64(prior*p)) / (float64(total) + prior)
+	r.Log += portable.Log(q / p)
+	r.Max = max(r.Max, r.Log)
+	r.Counts[class]++
 }
-
-// Look records the evidence. The order of units between two looks does not matter.
-func (r *Ratio) Look() { r.Max = max(r.Max, r.Log) }
 
 // P returns the p-value, 1/max M. If the shares are right, the probability that it ever falls below x is at most x.
 func (r *Ratio) P() float64 { return portable.Exp(-r.Max) }

@@ -88,8 +88,8 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		if c.metric != nil && n%10 > 0 {
 			closed.Measured = []eventlog.Measurement{{Name: c.metric.Name, Value: c.measured(closed.Earned())}}
 		}
-		_, first := e.Enter(entry, now, cohort, o)
-		e.Leave(entry, now, cohort, first, closed, segment)
+		e.Enter(entry, now, cohort, o)
+		e.Leave(entry, now, cohort, closed, segment)
 		if earned := closed.Earned(); c.refunds != nil && earned > 0 && rng.Float64() < c.refunds[class] {
 			e.Correct(&eventlog.Corrected{Correction: "r", Entry: entry, Made: now, Variant: o.Variant, Shown: []string{"i"},
 				Choice: 1, Before: earned, Value: -earned, Withdraws: true, InTime: true, Bound: closed.Bound(), Unit: unit,
@@ -225,8 +225,8 @@ func TestLimit(t *testing.T) {
 				if n/len(sales) < sales[class] {
 					closed.Choice = 1
 				}
-				_, first := e.Enter(entry, now, cohort, closed.Offer)
-				e.Leave(entry, now, cohort, first, closed, "")
+				e.Enter(entry, now, cohort, closed.Offer)
+				e.Leave(entry, now, cohort, closed, "")
 			}
 			e.Advance(now+cohort, cohort)
 		}
@@ -273,8 +273,8 @@ func TestWorth(t *testing.T) {
 		for n := range c.sales {
 			o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{2}},
 				Estimates: offer.Estimates{Variant: "a"}}
-			_, first := e.Enter(uint64(n+2), 0, cohort, o)
-			e.Leave(uint64(n+2), 0, cohort, first, &offer.Closed{Offer: o, Choice: 1,
+			e.Enter(uint64(n+2), 0, cohort, o)
+			e.Leave(uint64(n+2), 0, cohort, &offer.Closed{Offer: o, Choice: 1,
 				Basket: eventlog.Basket{{Place: 1, Quantity: 1, Value: c.value(n)}}}, "")
 		}
 		got := 0.0
@@ -393,8 +393,8 @@ func TestRest(t *testing.T) {
 	unit := uint64(7)
 	name := e.Name(e.Class(unit))
 	o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}}, Estimates: offer.Estimates{Variant: name, Unit: unit}}
-	_, first := e.Enter(2, 0, cohort, o)
-	e.Leave(2, 0, cohort, first, &offer.Closed{Offer: o, Entry: 2, Choice: 1}, "")
+	e.Enter(2, 0, cohort, o)
+	e.Leave(2, 0, cohort, &offer.Closed{Offer: o, Entry: 2, Choice: 1}, "")
 	correct := func(before, value float64, inTime bool) {
 		e.Correct(&eventlog.Corrected{Entry: 2, Variant: name, Before: before, Value: value, InTime: inTime, Bound: 1,
 			Unit: unit}, cohort)
@@ -431,8 +431,8 @@ func TestCohortsThatBeginAgain(t *testing.T) {
 	name := e.Name(e.Class(unit))
 	sell := func(entry uint64) {
 		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}}, Estimates: offer.Estimates{Variant: name, Unit: unit}}
-		_, first := e.Enter(entry, 0, cohort, o)
-		e.Leave(entry, 0, cohort, first, &offer.Closed{Offer: o, Entry: entry, Choice: 1}, "")
+		e.Enter(entry, 0, cohort, o)
+		e.Leave(entry, 0, cohort, &offer.Closed{Offer: o, Entry: entry, Choice: 1}, "")
 	}
 	sell(2)
 	e.Advance(cohort, cohort)
