@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	codec "vitrine/internal/fields"
@@ -41,9 +42,7 @@ func ReadRow(data []byte, columns int) (map[string]string, error) {
 // Seen returns how many of n columns a source notes.
 func Seen(n int) int {
 	s := &source{seen: map[string]bool{}}
-	for _, name := range columnNames(n) {
-		s.see(name)
-	}
+	s.see(slices.Values(columnNames(n)))
 	return len(s.seen)
 }
 

@@ -375,6 +375,7 @@ type source struct {
 	placement string
 	config    *setup.Config
 	columns   Columns // of pages, with their usual names
+	ours      bool    // whether the table's items are in the order of the request, as vitrine export writes them
 	each      func(d *page.Imported) error
 	report    *Report
 	used      map[string]bool // columns
@@ -467,6 +468,7 @@ type found struct {
 
 type foundItem struct {
 	id      string
+	row     int // its place among the decision's rows or items in the file
 	fields  fields
 	revenue *float64
 }
@@ -678,9 +680,7 @@ func (s *source) makeID(f *found) (string, error) {
 // match returns the values of the features of items, or of users.
 func (s *source) match(from string, f fields) (api.Values, error) {
 	if f[personalizer.RestOfActions].Kind != api.IsObject && f[personalizer.RestOfContext].Kind != api.IsObject {
-		for name := range f { // in a Rank with such an object, all are used
-			s.see(name)
-		}
+		s.see(maps.Keys(f)) // in a Rank with such an object, all are used
 	}
 	var list api.Values
 	k := 0

@@ -63,11 +63,14 @@ func readLines(s *source) error {
 			return fmt.Errorf("choice: %w", err)
 		}
 		f.choose(l.Choices)
-		for _, item := range l.Items {
+		for i, item := range l.Items {
 			if item.Row != nil {
 				return fmt.Errorf("item %q has a row without names: its configuration was not in the log that was exported", item.ID)
 			}
-			f.items = append(f.items, foundItem{item.ID, named(item.Features), item.Revenue})
+			f.items = append(f.items, foundItem{item.ID, i, named(item.Features), item.Revenue})
+		}
+		if l.Law == nil && s.mapping.Law != nil { // another program's line, which may list the items shown first
+			slices.SortFunc(f.items, func(a, b foundItem) int { return cmp.Compare(a.id, b.id) })
 		}
 		if f.time, err = cell.Time("time", api.Text("", l.Time)); err != nil {
 			return err
@@ -114,8 +117,8 @@ func (s *source) lawOfLine(l *exported, items []foundItem) (d *offer.SamplingLaw
 		d, err = m.of(page, idsOf(items))
 	case m != nil && m.Draw == "items":
 		p, slots := make([]float64, len(items)), make([]string, len(items))
-		for i, item := range l.Items {
-			p[i], slots[i] = item.Propensity, item.Slot
+		for i, item := range items {
+			p[i], slots[i] = l.Items[item.row].Propensity, l.Items[item.row].Slot
 		}
 		return drawOfItems(p, slots)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math"
 	"os"
@@ -195,7 +196,7 @@ func (s *source) addPage(p *pageRows) error {
 // resolve finds the columns of a table in its header, and returns the one that identifies a decision.
 func (s *source) resolve(header []string) (key string, err error) {
 	m := s.mapping
-	s.columns = m.Columns
+	s.columns, s.ours = m.Columns, slices.Contains(header, "sampling_law")
 	c := &s.columns
 	named := []string{c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Units, c.Value, c.Revenue, c.Propensity}
 	type role struct{ field, name string }
@@ -248,10 +249,12 @@ func (s *source) resolve(header []string) (key string, err error) {
 	return c.Decision, nil
 }
 
-// see notes a column. Beyond maxColumns it is dropped: lines of JSON may contain as many paths as there are lines.
-func (s *source) see(name string) {
-	if len(s.seen) < maxColumns {
-		s.seen[name] = true
+// see notes columns. Beyond maxColumns they are dropped: lines of JSON may contain as many paths as there are lines.
+func (s *source) see(names iter.Seq[string]) {
+	for name := range names {
+		if len(s.seen) < maxColumns {
+			s.seen[name] = true
+		}
 	}
 }
 
@@ -263,9 +266,7 @@ func (s *source) use(header []string, names ...string) error {
 		}
 		s.used[name] = true
 	}
-	for _, name := range header {
-		s.see(name)
-	}
+	s.see(slices.Values(header))
 	return nil
 }
 
@@ -355,7 +356,7 @@ func (s *source) found(p *pageRows) (*found, error) {
 	if err = s.oneShopper(p, f); err != nil {
 		return nil, err
 	}
-	if !s.seen["sampling_law"] { // not our table: its rows may start with the items shown, which would then win ties
+	if !s.ours { // the rows may start with the items shown, which would then win ties
 		slices.SortFunc(f.items, func(a, b foundItem) int { return cmp.Compare(a.id, b.id) })
 	}
 	f.law, err = s.lawOf(p, f, ids)
@@ -443,7 +444,7 @@ func (f *found) addItems(s *source, p *pageRows, ids []string, c Columns) error 
 			return p.at(i, fmt.Errorf("decision %s has item %q twice", f.id, id))
 		}
 		seen[id] = true
-		item := foundItem{id: id}
+		item := foundItem{id: id, row: i}
 		if p.rows != nil {
 			item.fields = p.rows[i].fields
 		} else {
@@ -631,7 +632,7 @@ func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.SamplingLaw,
 		for i, item := range f.items {
 			n, ok := cell.Number(item.fields[column])
 			if !ok || !(n >= 0 && n <= 1) {
-				return nil, p.at(slices.Index(ids, item.id), fmt.Errorf("column %s: %.40q is no probability", column,
+				return nil, p.at(item.row, fmt.Errorf("column %s: %.40q is no probability", column,
 					cell.Text(item.fields[column])))
 			}
 			probabilities[i], slots[i] = n, cell.Text(item.fields[l.Slot])
@@ -684,12 +685,8 @@ func readSessions(s *source) error {
 		if err := p.flatten(text); err != nil {
 			return api.JSONError(err)
 		}
-		for name := range p.fields {
-			s.see(name)
-		}
-		for name := range p.lists {
-			s.see(name)
-		}
+		s.see(maps.Keys(p.fields))
+		s.see(maps.Keys(p.lists))
 		return session(p)
 	})
 	for _, name := range []string{c.Time, c.Revenue, c.Units, c.Value} {
@@ -821,12 +818,12 @@ func readOBP(s *source) error {
 		if err != nil {
 			return err
 		}
-		for k, shown := range f.items {
+		for _, shown := range f.items {
 			if !known[shown.id] {
-				return p.at(k, fmt.Errorf("item_id %q is not in %s", shown.id, s.mapping.Items))
+				return p.at(shown.row, fmt.Errorf("item_id %q is not in %s", shown.id, s.mapping.Items))
 			}
 			if f.propensity, err = cell.Probability("propensity_score", shown.fields["propensity_score"]); err != nil {
-				return p.at(k, err)
+				return p.at(shown.row, err)
 			}
 		}
 		if len(f.items) > 1 { // the propensities belong to items

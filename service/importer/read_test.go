@@ -193,9 +193,16 @@ func TestLawsInAnyOrder(t *testing.T) {
 	law := `{"draw":"swaps","share":0.4,"size":2,"page":[%s],"swaps":"` + swaps + `"}`
 	// Our tables keep the order of their rows, which the law refers to.
 	row := `,"` + strings.ReplaceAll(fmt.Sprintf(law, `"z","x"`), `"`, `""`) + "\"\n"
+	table := "decision_id,item,shown,chosen,price,sampling_law\na,z,0,0,1" + row + "a,y,1,0,1" + row + "a,x,2,0,1" + row
+	many := ""
+	for j := range 2100 {
+		many += fmt.Sprintf("c%d,", j)
+	}
 	for name, text := range map[string]string{
 		"log.jsonl": fmt.Sprintf(line, `"y","z"`, `"propensity":0.4,`, fmt.Sprintf(law, `"x","z"`)),
-		"log.csv":   "decision_id,item,shown,chosen,price,sampling_law\na,z,0,0,1" + row + "a,y,1,0,1" + row + "a,x,2,0,1" + row,
+		"log.csv":   table,
+		"wide.csv": strings.NewReplacer("decision_id", many+"decision_id", "\na,", "\n"+strings.Repeat(",", 2100)+"a,").
+			Replace(table),
 	} {
 		list, _, err := read(t, name, text, &importer.Mapping{})
 		fatal.If(t, err)
@@ -247,6 +254,14 @@ func TestPlaces(t *testing.T) {
 	} {
 		expect.Part(read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows,
 			&importer.Mapping{}))(t, "log.csv: "+want, want)
+	}
+	items := file(t, "items.csv", []byte("item_id\nb\nc\n"))
+	for want, rows := range map[string]string{
+		`line 3: item_id "a" is not in`:                        "r,c,1,.5\nr,a,0,.5\n",
+		"line 3: column propensity_score: the propensity is 7": "r,c,1,.5\nr,b,0,7\n",
+	} {
+		expect.Part(read(t, "log.csv", "decision_id,item_id,click,propensity_score\n"+rows,
+			&importer.Mapping{Format: "obp", Items: items}))(t, want)
 	}
 	list, r, err := read(t, "log.csv", "decision_id,item,chosen,shown,status,other\na,x,0,1,open,1\nb,x,0,0,,1\nc "+
 		"d,x,0,1,,1\n", &importer.Mapping{})

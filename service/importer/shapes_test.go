@@ -589,9 +589,9 @@ func TestParquetTypes(t *testing.T) {
 
 // One column holds the policy's own page, another the probability of each item. The law of a page is by hand.
 func TestLawsOfColumns(t *testing.T) {
-	// The table lists the items shown first; they are imported in the order of their ids.
+	// The files list the items shown first; they are imported in the order of their ids.
 	const table = "decision_id,item,shown,chosen,greedy,item_propensity,slot\na,c,2,0,1,.7,right\na,a,1,1,2,.2,left\na,d,0,0,,.3,right\na,b,0,0,0,.8,left\n"
-	const line = `{"decision_id":"a","items":[{"id":"a","propensity":0.2,"slot":"left"},{"id":"b","propensity":0.8,"slot":"left"},{"id":"c","propensity":0.7,"slot":"right"},{"id":"d","propensity":0.3,"slot":"right"}],"greedy":["c","a"],"shown":["a","c"],"choice":"a"}`
+	const line = `{"decision_id":"a","items":[{"id":"c","propensity":0.7,"slot":"right"},{"id":"a","propensity":0.2,"slot":"left"},{"id":"d","propensity":0.3,"slot":"right"},{"id":"b","propensity":0.8,"slot":"left"}],"greedy":["c","a"],"shown":["a","c"],"choice":"a"}`
 	for _, c := range []struct {
 		law        importer.Law
 		propensity float64
@@ -627,6 +627,8 @@ func TestLawsOfColumns(t *testing.T) {
 	if err != nil || list[0].Draw.Kind != offer.DrawItems || math.Abs(list[0].Draw.Law(3).Inclusion(0)-0.05) > 1e-6 {
 		t.Errorf("%+v, %v", list, err)
 	}
+	expect.Part(read(t, "log.csv", strings.Replace(table, ",.7,", ",many,", 1), &importer.Mapping{
+		Law: &importer.Law{Draw: "items", Slot: "slot"}}))(t, `line 2: column item_propensity: "many" is no probability`)
 	for want, law := range map[string]importer.Law{
 		`line 2: the probabilities of the items of slot "" have the sum 2: must be 1`: {Draw: "items"},
 		`sampling_law.page: there is no column "none"`: {
