@@ -26,7 +26,8 @@ type Data struct {
 	Unobserved   bool     // whether the chosen alternatives are unknown, as in a table to predict
 	Kept         []bool   // by row of the table, whether it is an item; nil except from [Result.LoadItems]
 
-	blocks []*block
+	columns []string // see Result.Columns
+	blocks  []*block
 }
 
 // none stands for the outside option in place of a chosen row.

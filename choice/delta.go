@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -36,10 +35,12 @@ func (r *Result) Delta(f func(theta []float64) float64) Estimate {
 //	−θ_attribute / θ_price
 //
 // with a standard error by the delta method. If θ_price < 0, it is positive for liked attributes and negative for
-// disliked ones such as time, where one unit less is worth the opposite. The attribute may be a constant: then it is the
-// value of the alternative itself. WillingnessToPay returns an error that names a coefficient that is missing, is not a
-// variable's, is lognormal or belongs to another class, a price that varies between decision makers, and a variable that
-// changes with the attribute or the price, as cost * income does with cost.
+// disliked ones such as time, where one unit less is worth the opposite. The ratio of an alternative's constant to the
+// price is the value of the alternative itself.
+//
+// WillingnessToPay returns an error if a coefficient is missing, is lognormal or belongs neither to a variable nor to a
+// constant, if the price is a constant or varies between decision makers, if the two belong to different classes, or if
+// another term changes with one of them, as cost * income does with cost.
 func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 	terms, err := r.Spec.Utility.terms(r.Alternatives, r.Outside)
 	if err != nil {
@@ -60,18 +61,14 @@ func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 			return Estimate{}, fmt.Errorf("%s is lognormal, so its estimate describes its logarithm: compare the "+
 				"coefficients of each decision maker (vitrine predict --individual)", name)
 		}
-		var variables []string
-		for _, t := range terms {
-			if t.Name == names[at[k]%len(names)] && t.Variable != "1" {
-				variables = append(variables, t.Variable)
-			}
-		}
-		if at[k] >= len(names)*max(1, r.Spec.Model.Classes) || name == price && variables == nil {
+		inClass := names[at[k]%len(names)]
+		if at[k] >= len(names)*max(1, r.Spec.Model.Classes) || name == price && !slices.ContainsFunc(terms,
+			func(t Term) bool { return t.Name == inClass && t.Variable != "1" }) {
 			return Estimate{}, fmt.Errorf("%s is not the coefficient of a variable", name)
 		}
-		if other := r.changesWith(variables); other != "" {
-			return Estimate{}, fmt.Errorf("%s also changes with %s, so the willingness to pay depends on their values and "+
-				"is not a ratio of two coefficients", other, strings.Join(variables, " and "))
+		if other, variable := r.changesWith(inClass, terms); other != "" {
+			return Estimate{}, fmt.Errorf("%s also changes with %s, so the willingness to pay is not a ratio of two "+
+				"coefficients", other, variable)
 		}
 	}
 	if at[0]/len(names) != at[1]/len(names) {
@@ -84,19 +81,42 @@ func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 	return r.Delta(func(theta []float64) float64 { return -theta[at[0]] / theta[at[1]] }), nil
 }
 
-// changesWith returns what else in the utilities changes with some variables, or "". A variable that is computed from
-// one column changes with it.
-func (r *Result) changesWith(variables []string) string {
+// changesWith returns another term of the utilities that changes whenever a term of the coefficient does, and the latter's
+// variable, or "". A variable that is computed from one column changes with it; a condition does not.
+func (r *Result) changesWith(name string, terms []Term) (other, variable string) {
 	for _, v := range r.Spec.Utility.Network.variables() {
-		if slices.Contains(variables, v) {
-			return "the network"
+		terms = append(terms, Term{"the network", v, nil})
+	}
+	for _, t := range terms {
+		if t.Name != name || t.Variable == "1" {
+			continue
+		}
+		moving := []string{t.Variable}
+		if columns, isCondition := r.columns(t.Variable); len(columns) == 1 && !isCondition {
+			moving = append(moving, columns...)
+		}
+		for _, o := range terms {
+			if o.Name == name || t.Alternatives != nil && o.Alternatives != nil && !anyOf(t.Alternatives, o.Alternatives) {
+				continue
+			}
+			if o.Variable == t.Variable {
+				return o.Name, t.Variable
+			}
+			if _, isCondition := r.columns(o.Variable); !isCondition && anyOf(r.reached(o.Variable), moving) {
+				return o.Variable, t.Variable
+			}
 		}
 	}
-	var columns []string
-	for _, v := range variables {
-		if used := inputs(v); len(used) == 1 {
-			columns = append(columns, used...)
-		}
+	return "", ""
+}
+
+// columns returns the columns of the table in a variable, and whether the variable is a condition.
+func (r *Result) columns(variable string) (columns []string, isCondition bool) {
+	columns, isCondition = r.reached(variable), !slices.Contains(r.Columns, variable) && condition(variable)
+	for _, entry := range r.Spec.Data.Derive {
+		name, source, _ := derived(entry)
+		columns = slices.DeleteFunc(columns, func(c string) bool { return c == name })
+		isCondition = isCondition || variable == name && condition(source)
 	}
-	return r.movesWith(variables, columns...)
+	return columns, isCondition
 }

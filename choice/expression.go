@@ -89,26 +89,45 @@ func (l *identifiers) Visit(node *ast.Node) {
 	}
 }
 
-// uses reports whether an expression uses any of the columns.
-func uses(source string, columns []string) bool {
-	return slices.ContainsFunc(append(inputs(source), source), func(name string) bool {
-		return slices.Contains(columns, name)
-	})
+// anyOf reports whether two lists share a text.
+func anyOf(a, b []string) bool {
+	return slices.ContainsFunc(a, func(text string) bool { return slices.Contains(b, text) })
 }
 
-// inputs returns the sorted column names in an expression. A text that is no expression, such as cost.car, is a column.
+// uses reports whether an expression uses any of the columns.
+func uses(source string, columns []string) bool {
+	return anyOf(append(inputs(source), source), columns)
+}
+
+// inputs returns the column names in an expression.
 func inputs(source string) []string {
+	var found identifiers
+	if tree, err := parser.Parse(source); err == nil {
+		ast.Walk(&tree.Node, &found)
+	}
+	return found
+}
+
+// condition reports whether an expression uses columns only in conditions.
+func condition(source string) bool {
 	tree, err := parser.Parse(source)
 	if err != nil {
-		return []string{source}
+		return false
 	}
-	if _, member := tree.Node.(*ast.MemberNode); member {
-		return []string{source}
-	}
-	found := identifiers{}
+	var found identifiers
+	ast.Walk(&tree.Node, constants{})
 	ast.Walk(&tree.Node, &found)
-	slices.Sort(found)
-	return slices.Compact(found)
+	return len(found) == 0
+}
+
+// constants replaces conditions by constants.
+type constants struct{}
+
+// Visit implements [ast.Visitor].
+func (constants) Visit(node *ast.Node) {
+	if isBoolean(*node) {
+		*node = &ast.BoolNode{}
+	}
 }
 
 // compile checks the expression's types on the columns of f, unless they are unchanged since the last call. An empty

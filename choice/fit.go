@@ -105,7 +105,7 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		return nil, err
 	}
 	r.hideSeparated()
-	r.Null, r.Checksums = null(d), newChecksums(spec, d)
+	r.Null, r.Checksums, r.Columns = null(d), newChecksums(spec, d), d.columns
 	r.ConstantsOnly, err = constantsOnly(ctx, d, r.Offered, r.Chosen, o.Workers)
 	return r, err
 }

@@ -32,6 +32,7 @@ type modelFile struct {
 	Outside      bool              `json:"outside"`
 	Scale        *Scale            `json:"network_scale,omitempty"`
 	Mirrored     []string          `json:"mirrored,omitempty"`
+	Columns      []string          `json:"columns,omitempty"`
 	Coefficients []coefficientFile `json:"coefficients"`
 	Covariance   [][]float64       `json:"covariance,omitempty"`
 	Frequencies  []frequencyFile   `json:"frequencies"`
@@ -85,7 +86,7 @@ func (r *Result) JSON() ([]byte, error) {
 			n.Model)
 	}
 	f := modelFile{Format: modelFormat, Version: modelVersion, Spec: r.Spec, Alternatives: r.Alternatives,
-		Outside: r.Outside, Scale: r.Scale, Mirrored: r.Mirrored,
+		Outside: r.Outside, Scale: r.Scale, Mirrored: r.Mirrored, Columns: r.Columns,
 		Errors: r.Errors, Clusters: r.Clusters, LogLikelihood: r.LogLikelihood, Null: r.Null, ConstantsOnly: finite(r.ConstantsOnly),
 		RhoSquared: finite(r.RhoSquared()), AdjustedRhoSquared: finite(r.AdjustedRhoSquared()), AIC: r.AIC(),
 		BIC:     r.BIC(),
@@ -172,7 +173,7 @@ func decodeModel(text []byte) (*Result, error) {
 	if err := f.Scale.check(f.Spec.Utility.Network); err != nil {
 		return nil, err
 	}
-	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Scale: f.Scale, Mirrored: f.Mirrored,
+	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Scale: f.Scale, Mirrored: f.Mirrored, Columns: f.Columns,
 		Errors: f.Errors, Clusters: f.Clusters,
 		Covariance: mat.NewSymDense(max(n, 1), nil), LogLikelihood: f.LogLikelihood, Null: f.Null, ConstantsOnly: nan,
 		Choices: f.Choices, Rows: f.Rows, ZeroWeight: f.ZeroWeight, Checksums: f.Checksums, Steps: f.Steps, Decrement: nan, Converged: f.Converged,

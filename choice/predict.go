@@ -189,20 +189,27 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	return e, nil
 }
 
-// movesWith returns another variable of the model that is computed from some variables or columns, or "".
-func (r *Result) movesWith(variables []string, columns ...string) string {
-	moving := slices.Concat(variables, columns)
-	for _, entry := range r.Spec.Data.Derive {
-		if name, source, err := derived(entry); err == nil && uses(source, moving) {
-			moving = append(moving, name)
-		}
-	}
+// movesWith returns another variable of the model that is computed from some variables, or "".
+func (r *Result) movesWith(variables []string) string {
 	for _, v := range r.Spec.expressions() {
-		if !slices.Contains(variables, v) && uses(v, moving) {
+		if !slices.Contains(variables, v) && anyOf(r.reached(v), variables) {
 			return v
 		}
 	}
 	return ""
+}
+
+// reached returns the names of the columns, also of derived ones, that a variable is computed from.
+func (r *Result) reached(variable string) (names []string) {
+	for _, source := range r.Spec.Data.reached(variable) {
+		if slices.Contains(r.Columns, source) {
+			names = append(names, source)
+		} else {
+			names = append(names, inputs(source)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Common reports whether a variable is the decision maker's: in each choice its value is the same for all alternatives,

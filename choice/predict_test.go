@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"gonum.org/v1/gonum/mat"
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
@@ -179,12 +180,25 @@ func TestNoWillingnessToPay(t *testing.T) {
 	const generic = `generic = ["cost", "time / 60"]`
 	with := func(list string) string { return replaceLine(trips, generic, "generic = "+list) }
 	neural := strings.Replace(neuralTrips, "generic = []", generic, 1)
-	const changes = " so the willingness to pay depends on their values"
+	const changes = " so the willingness to pay is not a ratio of two coefficients"
+	individual := func(list string) string { return replaceLine(trips, `individual = ["income"]`, "individual = "+list) }
+	fee := func(alternatives string) string {
+		return trips + "\n[[utility.terms]]\nname = \"fee\"\nvariable = \"cost\"\nalternatives = " + alternatives + "\n"
+	}
+	derive := func(entry, list string) string {
+		return strings.Replace(with(list), `weight = "weight"`, `derive = [`+entry+`]`, 1)
+	}
 	for _, c := range [][4]string{
 		{with(`["cost", "time / 60", "cost * income"]`), "time / 60", "cost", "cost * income also changes with cost," + changes},
 		{with(`["cost", "time / 60", "time * cost"]`), "time / 60", "income[bus]", "time * cost also changes with time / 60,"},
 		{with(`["cost", "time / 60", "cost ** 2"]`), "time / 60", "cost", "cost ** 2 also changes with cost,"},
 		{with(`["cost", "time / 60", "cost ** 2"]`), "time / 60", "cost ** 2", "cost also changes with cost ** 2,"},
+		{individual(`["time / 60"]`), "time / 60", "cost", "time / 60[bus] also changes with time / 60,"},
+		{individual(`["time / 60"]`), "cost", "time / 60[bus]", "time / 60 also changes with time / 60,"},
+		{fee(`["bus"]`), "time / 60", "cost", "fee also changes with cost,"},
+		{derive(`"hours = time / 60"`, `["cost", "hours", "time * income"]`), "hours", "cost", "time * income also changes with hours,"},
+		{derive(`"c100 = cost / 100"`, `["c100", "time", "cost * income"]`), "time", "c100", "cost * income also changes with c100,"},
+		{derive(`"red = district == 'north'"`, `["cost", "cost * red"]`), "cost * red", "cost", "cost * red also changes with cost,"},
 		{neural, "time / 60", "cost", "the network also changes with time / 60,"},
 		{strings.Replace(neural, `"time / 60", "income"]`, `"cost / time"]`, 1), "time / 60", "cost",
 			"cost / time also changes with time / 60,"},
@@ -193,26 +207,55 @@ func TestNoWillingnessToPay(t *testing.T) {
 		{mixedTrips, "spread[cost]", "income[bus]", "spread[cost] is not the coefficient of a variable"},
 		{trips, "cost", "constant[car]", "constant[car] is not the coefficient of a variable"},
 		{latentTrips, "income in class 2", "cost (class 2)", "income in class 2 is not the coefficient of a variable"},
+		{replaceLine(latentTrips, generic, `generic = ["cost", "time / 60", "cost * income"]`), "time / 60 (class 2)",
+			"cost (class 2)", "cost * income also changes with cost,"},
 		{latentTrips, "time / 60 (class 1)", "cost (class 2)", "time / 60 (class 1) and cost (class 2) belong to two classes:"},
 	} {
 		r, _ := fitText(t, "testdata/trips.csv", c[0], Options{})
 		expect.Prefix(r.WillingnessToPay(c[1], c[2]))(t, c[3])
 	}
-	r, _ := fitText(t, "testdata/trips.csv", latentTrips, Options{})
-	e, err := r.WillingnessToPay("time / 60 (class 2)", "cost (class 2)")
-	if err != nil || e.Value != -r.Coefficients[3]/r.Coefficients[2] {
-		t.Errorf("%+v, %v", e, err)
+}
+
+// These ratios hold at all values of the variables.
+func TestWillingnessToPayOfExpressions(t *testing.T) {
+	const line = `generic = ["cost", "time / 60"]`
+	generic := func(list string) string { return replaceLine(trips, line, "generic = "+list) }
+	fare := func(alternative string) string {
+		return "[[utility.terms]]\nname = \"fare\"\nvariable = \"cost\"\nalternatives = [\"" + alternative + "\"]\n"
 	}
-	r, _ = fitText(t, "testdata/trips.csv", trips, Options{})
-	if e, err := r.WillingnessToPay("constant[car]", "cost"); err != nil || e.Value != -r.Coefficients[1]/r.Coefficients[3] {
-		t.Errorf("of the car: %+v, %v", e, err)
-	}
-	// Columns with dots in their names are no expressions.
-	r.Spec = &Spec{Utility: Utility{Generic: []string{"time.car", "time.bus"}}}
-	r.Names, r.Coefficients = r.Spec.Utility.Generic, []float64{1, -2}
-	r.Covariance = mat.NewSymDense(2, []float64{1, 0, 0, 1})
-	if e, err := r.WillingnessToPay("time.car", "time.bus"); err != nil || e.Value != 0.5 {
-		t.Errorf("of columns with dots: %+v, %v", e, err)
+	table := string(fatal.Or(os.ReadFile("testdata/trips.csv"))(t))
+	for _, c := range [][4]string{ // the last is the name of the column income
+		{latentTrips, "time / 60 (class 2)", "cost (class 2)", "income"},
+		{strings.Replace(replaceLine(latentTrips, line, `generic = ["time"]`), "[model]", fare("bus")+fare("car")+"[model]", 1),
+			"time (class 2)", "fare (class 2)", "income"},
+		{trips, "constant[car]", "cost", "income"},
+		{generic(`["cost", "district == 'north'", "district == 'south'"]`), "district == 'north'", "cost", "income"},
+		{generic(`["cost", "north = district == 'north'", "district == 'south' ? 1 : 0"]`), "north", "cost", "income"},
+		{generic(`["cost", "time", "cost > 2"]`), "time", "cost", "income"},
+		{generic(`["cost * (income > 3)", "time", "cost * (income <= 3)"]`), "time", "cost * (income > 3)", "income"},
+		{generic(`["cost / income", "time"]`), "time", "cost / income", "income"},
+		{strings.Replace(generic(`["cost"]`), "[utility]", "[utility]\nspecific = [\"time\"]", 1), "time[car]", "cost", "income"},
+		{trips + "[[utility.terms]]\nname = \"fare\"\nvariable = \"income * time\"\nalternatives = [\"bus\"]\n", "income[car]", "cost", "income"},
+		{replaceLine(strings.Replace(latentTrips, "[model]", "individual = [\"income\"]\n[model]", 1), `membership = ["income"]`,
+			`membership = ["log(income)"]`), "income[bus] (class 1)", "cost (class 1)", "income"},
+		{strings.ReplaceAll(generic(`["cost", "time"]`), "income", "walk-time"), "time", "cost", "walk-time"},
+		{strings.ReplaceAll(generic(`["cost", "time"]`), "income", "time.walk"), "time", "time.walk[bus]", "time.walk"},
+	} {
+		path := filepath.Join(t.TempDir(), "trips.csv")
+		fatal.If(t, os.WriteFile(path, []byte(strings.Replace(table, "income", c[3], 1)), 0o600))
+		r, d := fitText(t, path, c[0], Options{})
+		fatal.If(t, r.Write(path+".json"))
+		r = fatal.Or(ReadModel(path + ".json"))(t)
+		e, err := r.WillingnessToPay(c[1], c[2])
+		want := -r.Coefficients[slices.Index(r.Names, c[1])] / r.Coefficients[slices.Index(r.Names, c[2])]
+		if err != nil || e.Value != want {
+			t.Errorf("%s: %v, %v, want %v", c[1], e.Value, err, want)
+		}
+		if c[3] != "income" {
+			if _, err := r.Elasticities(d, "time"); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

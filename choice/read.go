@@ -236,6 +236,11 @@ func newReader(t table.Table, l *Layout, variables []Variable) (*reader, error) 
 	r.builder = NewBuilder(nil, labels, l.hasOutside())
 	r.builder.Panels, r.builder.Clusters = l.Panel != "", l.Cluster != ""
 	r.builder.data.Unobserved = l.Chosen == ""
+	for _, c := range slices.Concat(r.derived, r.variables) {
+		if c.plain && !identifier(c.source) {
+			r.builder.data.columns = append(r.builder.data.columns, c.source)
+		}
+	}
 	for _, label := range l.Exclude {
 		r.excluded[r.labels.of(label)] = false
 	}

@@ -18,6 +18,8 @@ type Result struct {
 	Scale        *Scale   // for the network's variables; nil without a network
 	// random coefficients of a mixed logit with draws of the opposite sign, which makes their spreads positive
 	Mirrored []string
+	// columns of the table with names that look like expressions, such as walk-time
+	Columns []string
 
 	Names        []string  // of the coefficients
 	Coefficients []float64 // θ̂
