@@ -161,7 +161,7 @@ func TestRoundingDoesNotDisplaceAGain(t *testing.T) {
 }
 
 // A single item earns r_i/(1+exp(−u_i)), so the best is known. Near the optimum the heavy item's gain is the difference
-// of two numbers that agree to 15 digits; an optimiser that believed it would miss up to 1 %.
+// of two numbers that agree to 15 digits; an optimiser that believed it would miss up to 1%.
 func TestHeavyItemsDoNotMaskBetterOnes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 20_000 {
@@ -200,7 +200,7 @@ func TestSampleOfManyItems(t *testing.T) {
 			t.Errorf("N = %d, K = %d: %d items, %v", c.n, c.k, len(s), err)
 		}
 	}
-	// C(100,1) + … + C(100,5) = 79 375 495, and 95 % of these sets consist of 5 items.
+	// C(100,1) + … + C(100,5) = 79 375 495, and 95% of these sets consist of 5 items.
 	if got := assortment.AtMost(5).Propensity(100); math.Abs(got*79375495-1) > 1e-12 {
 		t.Errorf("propensity %v, want 1/79375495", got)
 	}

@@ -72,7 +72,7 @@ func TestMaximizeMixture(t *testing.T) {
 		}
 	}
 	if missed > trials/20 || worst > 0.05 {
-		t.Errorf("%d of %d sets are not the best; the worst earns %.1f %% less", missed, trials, 100*worst)
+		t.Errorf("%d of %d sets are not the best; the worst earns %.1f%% less", missed, trials, 100*worst)
 	}
 }
 

@@ -286,7 +286,7 @@ func TestSearchAlongTheLine(t *testing.T) {
 			along++
 		}
 	}
-	// Of random directions in three dimensions 3 % are so close to an axis.
+	// Of random directions in three dimensions 3% are so close to an axis.
 	if along < 4 {
 		t.Errorf("%d of %d units point along the line", along, len(e.units))
 	}

@@ -69,7 +69,7 @@ func (w *longWorld) draw(u *mat.VecDense, rng *rand.Rand) *vitrine.Context {
 }
 
 // BenchmarkLongRun plays learners for b.N rounds of K = 5, and reports the regret, the mean time of an offer and of a
-// round learned, the longest Observe, how many took more than 5 ms, the longest and the 99.9 % quantile by processor
+// round learned, the longest Observe, how many took more than 5 ms, the longest and the 99.9% quantile by processor
 // time of its thread (without waits and fits, and without other work on the machine), and the heap at the end.
 // bench/long.sh runs it.
 //

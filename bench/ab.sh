@@ -49,7 +49,7 @@ turn() {
 
 for ((i = 1; i <= turns; i++)); do
 	order=(old new)
-	((i % 2)) || order=(new old) # the second program of a turn costs some 3 % more
+	((i % 2)) || order=(new old) # the second program of a turn costs some 3% more
 	for name in "${order[@]}"; do
 		turn $name >>"$work/$name.turns"
 		echo "turn $i, $name: $(tail -1 "$work/$name.turns")" >&2

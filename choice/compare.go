@@ -214,7 +214,7 @@ func (s *Spec) CheckHausmanMcFadden(d *Data, drop, standardErrors string) error 
 //
 // V₁ is the inverse of the information that the model expects from the choices that do not take the alternative, so V₁ ≥
 // V. With the information of the choices that took another one, V₁ − V may be nearly singular by chance: of 500 simulated
-// samples of 250 choices the test then rejected 11 % at the level 1 %, in place of 2 %. d holds the choices that the model
+// samples of 250 choices the test then rejected 11% at the level 1%, in place of 2%. d holds the choices that the model
 // was fitted to. HausmanMcFadden returns an error for the reference alternative, for models other than the multinomial
 // logit with classic errors, and if the remaining alternatives do not determine the coefficients. Source: Hausman and
 // McFadden (1984), Econometrica 52:1219–1240.

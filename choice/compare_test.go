@@ -119,7 +119,7 @@ func TestHausmanMcFadden(t *testing.T) {
 }
 
 // If the alternatives are independent, the statistic has a mean equal to its degrees of freedom, and in small samples
-// few p are below 1 %; with two close substitutes p is tiny.
+// few p are below 1%; with two close substitutes p is tiny.
 func TestHausmanMcFaddenSeesDependence(t *testing.T) {
 	for _, c := range []struct{ choices, runs int }{{2000, 60}, {250, 500}} {
 		d, u := simulated(t, c.choices, 2)
@@ -141,12 +141,12 @@ func TestHausmanMcFaddenSeesDependence(t *testing.T) {
 			mean += test.Statistic / runs
 			rejected += indicator(test.P < 0.01) / runs
 		}
-		// The variance of χ² is twice the degrees of freedom. In 1,500 simulations of 250 other choices 2.3 % were rejected.
+		// The variance of χ² is twice the degrees of freedom. In 1,500 simulations of 250 other choices 2.3% were rejected.
 		if se := math.Sqrt(2 * 5. / runs); math.Abs(mean-5) > 4*se {
 			t.Errorf("%d choices: the mean statistic is %.2f, want 5 ± %.2f", c.choices, mean, se)
 		}
 		if se := math.Sqrt(0.023 / runs); rejected > 0.023+3*se {
-			t.Errorf("%d choices: %.1f %% have p below 1 %%", c.choices, 100*rejected)
+			t.Errorf("%d choices: %.1f%% have p below 1%%", c.choices, 100*rejected)
 		}
 		nested := &Result{Spec: &Spec{Utility: u,
 			Model: Model{Kind: "nested", Nests: []Nest{{Name: "n", Alternatives: []string{"w", "x"}}}}},
@@ -348,7 +348,7 @@ func TestChoicesOfWeightZero(t *testing.T) {
 }
 
 // With a true spread of 0, the likelihood ratio rejects too seldom, and the Wald test too often: of 300 data sets the
-// two reject 1.7 % and 11.3 % at 5 %.
+// two reject 1.7% and 11.3% at 5%.
 func TestTestsOfASpread(t *testing.T) {
 	long.Test(t)
 	const runs, level = 300, 0.05

@@ -33,7 +33,7 @@ func (r *Result) Text() string {
 	if n := len(r.Chosen); n > 0 && n <= maxFrequencies {
 		b.WriteString(align(r.frequencies()) + "\n")
 	}
-	rows := append([][]string{{"coefficient", "estimate", "std. error", "z", "p", "2.5 %", "97.5 %"}}, r.rows(7, 4)...)
+	rows := append([][]string{{"coefficient", "estimate", "std. error", "z", "p", "2.5%", "97.5%"}}, r.rows(7, 4)...)
 	b.WriteString(align(rows) + "\n")
 	for _, line := range r.statistics() {
 		fmt.Fprintf(&b, "%-14s  %s\n", line[0], line[1])
@@ -45,7 +45,7 @@ func (r *Result) Text() string {
 }
 
 // rows formats the listed coefficients with the given numbers of digits: names, estimates, standard errors, z, p and
-// the ends of the 95 % intervals.
+// the ends of the 95% intervals.
 func (r *Result) rows(estimate, se int) (rows [][]string) {
 	errors, z, p := r.StandardErrors(), r.Z(), r.P()
 	low, high := r.Intervals(0.95)

@@ -26,7 +26,7 @@ car              207      73  0.2659
 train          213.5      54  0.1967
 (outside)      274.5    66.5  0.2423
 
-coefficient        estimate  std. error      z       p     2.5 %    97.5 %
+coefficient        estimate  std. error      z       p      2.5%     97.5%
 constant[bus]     -1.002683      0.6087  -1.65  0.0995    -2.196    0.1903
 constant[car]    0.01022455      0.6317   0.02  0.9871    -1.228     1.248
 constant[train]   0.9130172      0.5662   1.61  0.1068   -0.1967     2.023

@@ -39,7 +39,7 @@ func BudgetShop(n int, rng *rand.Rand) *World {
 }
 
 // networkScale bounds the weights of a network's truth. The standard deviation of an instance's utilities is about 2,
-// and a plan for the nearest linear utilities earns 96 to 98 % of the optimum.
+// and a plan for the nearest linear utilities earns 96 to 98% of the optimum.
 const networkScale = 6
 
 // NetworkShop returns the budget shop with the utilities f_w(φ(s,i), b_s): a network of three sigmoid units, with

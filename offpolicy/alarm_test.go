@@ -105,7 +105,7 @@ func TestMeanWeightsOfPages(t *testing.T) {
 }
 
 // With correct laws, short logs that explore rarely raise no alarm, although by chance many contain no drawn page: each
-// check may err on at most 0.1 % of logs.
+// check may err on at most 0.1% of logs.
 func TestRightLawsRaiseNoAlarm(t *testing.T) {
 	s := shop{8, 3}
 	for seed := range uint64(200) {

@@ -466,7 +466,7 @@ type Balance struct {
 	Rounds  int     // rounds with a law
 	Feature int     // column that is farthest off; −1 for the number of items
 	Z       float64 // Σ_t D_t for this column in standard deviations
-	// largest |Z| that chance explains, by Bernstein's inequality: with an error of 0.1 %, shared by all columns
+	// largest |Z| that chance explains, by Bernstein's inequality: with an error of 0.1%, shared by all columns
 	Limit float64
 }
 

@@ -132,7 +132,7 @@ func TestShoppersByHand(t *testing.T) {
 	expect.Equal(t, newLog(t, log, offpolicy.Options{}).Shoppers(), 0, "without anyone who returns")
 }
 
-// The intervals of 25 shoppers use Student's t, and hold in about 95 % of logs. Fewer than 20 shoppers give no
+// The intervals of 25 shoppers use Student's t, and hold in about 95% of logs. Fewer than 20 shoppers give no
 // number.
 func TestFewShoppers(t *testing.T) {
 	const logs = 120

@@ -79,8 +79,8 @@ func underPropensities(n, sum, squares float64) WeightCheck {
 
 // percent returns a share of the rounds as text.
 func (s *Support) percent(n int) string {
-	text := fmt.Sprintf("%.1f %%", 100*float64(n)/float64(s.Rounds))
-	if n > 0 && n < s.Rounds && (text == "0.0 %" || text == "100.0 %") {
+	text := fmt.Sprintf("%.1f%%", 100*float64(n)/float64(s.Rounds))
+	if n > 0 && n < s.Rounds && (text == "0.0%" || text == "100.0%") {
 		return fmt.Sprintf("%d of %d", n, s.Rounds)
 	}
 	return text
@@ -206,7 +206,7 @@ func (r *Report) tail(j *judgement) string {
 	if r.shoppers.of != nil {
 		who = "the shopper of " + who
 	}
-	return fmt.Sprintf("A revenue is far from the others: %s makes up %.0f %% of the variance of %s, so intervals may "+
+	return fmt.Sprintf("A revenue is far from the others: %s makes up %.0f%% of the variance of %s, so intervals may "+
 		"miss the truth.", who, 100*most, method)
 }
 

@@ -33,7 +33,7 @@ func TestSupportInWords(t *testing.T) {
 			for t := range rounds {
 				rounds[t].Propensity, rounds[t].SamplingLaw = 1/15.0, nil
 			}
-		}, []string{"has the propensities of 100.0 % of pages but not how"}, []string{"dr-pi", "pi", "items"}},
+		}, []string{"has the propensities of 100.0% of pages but not how"}, []string{"dr-pi", "pi", "items"}},
 		"a wrong law": {1, func(rounds []offpolicy.Round) {
 			for t := range rounds {
 				rounds[t].SamplingLaw = offpolicy.EpsilonPages(0.2, 6, 2, vitrine.Assortment{0, 1})
@@ -44,7 +44,7 @@ func TestSupportInWords(t *testing.T) {
 			for t := range rounds[:300] {
 				rounds[t].SamplingLaw = nil
 			}
-		}, []string{"in 75.0 % of rounds", "in the others the model is trusted"},
+		}, []string{"in 75.0% of rounds", "in the others the model is trusted"},
 			[]string{"pi", "items", "snips", "dr-sets"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,7 +60,7 @@ func TestTail(t *testing.T) {
 				r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 10}), pages)
 				if words := strings.Join(r.Support.Words(), "\n"); strings.Contains(words, "A revenue is far") {
 					said[name]++
-					if s := `decision "dH" makes up `; (name == "huge" || name == "paid") && (!strings.Contains(words, s) || strings.Contains(words, "00 %") && !strings.Contains(words, " 100 %") ||
+					if s := `decision "dH" makes up `; (name == "huge" || name == "paid") && (!strings.Contains(words, s) || strings.Contains(words, "00%") && !strings.Contains(words, " 100%") ||
 						strings.Contains(words, "the shopper of "+s) != clustered) {
 						t.Errorf("clustered %v: %s", clustered, words)
 					}

@@ -128,11 +128,11 @@ func (r Report) verdict() string {
 	var says string
 	switch level := errorsAtLevel(len(r.FreshSeeds)); {
 	case !(math.Abs(d.Mean) > level*d.SE): // includes a single seed
-		says = "these seeds show no difference at the level of 5 %"
+		says = "these seeds show no difference at the level of 5%"
 	case d.Mean < 0:
-		says = "the winner is better at the level of 5 %"
+		says = "the winner is better at the level of 5%"
 	default:
-		says = "the configured setting is better at the level of 5 %"
+		says = "the configured setting is better at the level of 5%"
 	}
 	return fmt.Sprintf("On %s the winner has %s and the configured setting %s, a difference of %s: %s.",
 		hint.Count(len(r.FreshSeeds), "fresh seed"), plain(winner.Score.Estimate()), plain(configured.Score.Estimate()),

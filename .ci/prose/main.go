@@ -246,7 +246,7 @@ func run(verbose bool) (bool, error) {
 		n    int
 	}{{"comments", longComments}, {"code", longCode}} {
 		rate := float64(of.n) / float64(lines)
-		fmt.Printf("lines of %s over %d columns: %d of %d, %.2f %% of %.1f %%\n", of.what, maxColumns, of.n, lines,
+		fmt.Printf("lines of %s over %d columns: %d of %d, %.2f%% of %.1f%%\n", of.what, maxColumns, of.n, lines,
 			100*rate, 100*maxLong)
 		ok = ok && rate <= maxLong
 	}

@@ -1,5 +1,5 @@
 // Command coverage fits choice models to simulated choices with known coefficients. It prints, for each coefficient, the
-// truth, the mean and standard deviation of the estimates, the mean standard error, and how many 95 % intervals contain
+// truth, the mean and standard deviation of the estimates, the mean standard error, and how many 95% intervals contain
 // the truth, with classic and with robust errors. The table is Markdown.
 //
 //	go run ./bench/coverage [-data 1000] [-choices 1600]    four minutes of a core
@@ -76,7 +76,7 @@ func (w *world) measure(sets, choices int) error {
 	return nil
 }
 
-// covered returns the share of 95 % intervals that contain the truth.
+// covered returns the share of 95% intervals that contain the truth.
 func covered(results []*choice.Result, j int, truth float64) (share float64) {
 	for _, r := range results {
 		if low, high := r.Intervals(0.95); low[j] <= truth && truth <= high[j] {

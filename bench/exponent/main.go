@@ -3,7 +3,7 @@
 //	go run ./bench/exponent out/exponent/regret.csv
 //
 // For each policy it prints the mean regret at T = 250, 500, 1000, …, the exponent of a power law through them, with a
-// 95 % interval by resampling the seeds, and the exponent through the last two.
+// 95% interval by resampling the seeds, and the exponent through the last two.
 package main
 
 import (
@@ -52,7 +52,7 @@ func run(path string) error {
 		}
 		fit := func(from int) theory.Slope { return theory.FitSlope(x[from:], y[from:], rand.New(rand.NewPCG(1, 1))) }
 		all, last := fit(0), fit(len(x)-2)
-		fmt.Printf("  exponent %.3f (95 %%: %.3f to %.3f), of the last doubling %.3f (%.3f to %.3f), %d seeds\n",
+		fmt.Printf("  exponent %.3f (95%%: %.3f to %.3f), of the last doubling %.3f (%.3f to %.3f), %d seeds\n",
 			all.Estimate, all.Low, all.High, last.Estimate, last.Low, last.High, len(y[0]))
 	}
 	return nil

@@ -1,5 +1,5 @@
 // Command offpolicy measures the estimators in package offpolicy on simulated logs with a known truth: bias, root mean
-// squared error, and how many 95 % intervals contain the truth. It prints a Markdown table.
+// squared error, and how many 95% intervals contain the truth. It prints a Markdown table.
 //
 //	go run ./bench/offpolicy [-logs 200] [-rounds 4000]    three minutes of a core
 package main

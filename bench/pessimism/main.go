@@ -41,10 +41,10 @@ type logger struct {
 }
 
 var loggers = []logger{
-	{"skilled, 4 % uniform pages", 1, 0.3, 0.04, false},
-	{"unskilled, 4 % uniform pages", 0, 1, 0.04, false},
+	{"skilled, 4% uniform pages", 1, 0.3, 0.04, false},
+	{"unskilled, 4% uniform pages", 0, 1, 0.04, false},
 	{"all pages uniform", 0, 1, 1, false},
-	{"skilled, 4 % uniform pages, new items in each request", 1, 0.3, 0.04, true},
+	{"skilled, 4% uniform pages, new items in each request", 1, 0.3, 0.04, true},
 }
 
 var levels = []float64{0, 1, 2}

@@ -53,20 +53,29 @@ func (c *costs) size(rate float64) (z sized) {
 func plan(w io.Writer, c *costs) {
 	a, b := c.append()
 	fmt.Fprintf(w,
-		"An append of n entries takes %.2f ms + n · %.2f µs. A leader is %.0f %% busy at %.0f decisions a second.\n\n",
+		"An append of n entries takes %.2f ms + n · %.2f µs. A leader is %.0f%% busy at %.0f decisions a second.\n\n",
 		a*1e3, b*1e6, 100*busy, c.maxRate())
 	fmt.Fprintf(w, "| decisions a second | services | processes of %d cores | share of their time to follow | "+
 		"log's servers send, GB/s | busiest learner |\n|---|---|---|---|---|---|\n", perProcess)
 	for _, rate := range []float64{1e4, 1e5, 1e6} {
 		z := c.size(rate)
-		fmt.Fprintf(w, "| %.0f | %d | %d | %.0f %% | %.2f | %.0f %% |\n", rate, z.services, z.processes,
+		fmt.Fprintf(w, "| %s | %d | %d | %.0f%% | %.2f | %.0f%% |\n", grouped(rate), z.services, z.processes,
 			100*z.following, z.out/1e9, 100*z.learner)
 	}
-	fmt.Fprintf(w, "\n| what is %.0f %% busy | at decisions a second |\n|---|---|\n", 100*busy)
+	fmt.Fprintf(w, "\n| what is %.0f%% busy | at decisions a second |\n|---|---|\n", 100*busy)
 	for _, l := range c.limits() {
 		unit := math.Pow(10, math.Floor(math.Log10(l.rate))-1) // two digits
-		fmt.Fprintf(w, "| %s | %.0f |\n", l.what, math.Round(l.rate/unit)*unit)
+		fmt.Fprintf(w, "| %s | %s |\n", l.what, grouped(math.Round(l.rate/unit)*unit))
 	}
+}
+
+// grouped writes a whole number with commas between thousands.
+func grouped(v float64) string {
+	digits := fmt.Sprintf("%.0f", v)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }
 
 // limit is the rate at which a component reaches its maximum load.

@@ -21,7 +21,7 @@ type assessCmd struct {
 }
 
 func (assessCmd) Help() string {
-	return `It recognizes the format and the columns of the log, describes the decisions and their gaps, estimates the earnings of other policies, and prints the mapping, the placement and the command that starts the placement from the log. If you must supply something by hand, it names it. Files are written only with --out.
+	return `It recognises the format and the columns of the log, describes the decisions and their gaps, estimates the earnings of other policies, and prints the mapping, the placement and the command that starts the placement from the log. If you must supply something by hand, it names it. Files are written only with --out.
 
 It reads tables with a row for each item (columns of any names, unsorted, several items taken), a line for each page with lists of items, Open Bandit's csv next to its item_context.csv, Azure Personalizer's logs, tables of events, and Vowpal Wabbit's contextual bandits and slots. The columns are found by their names and values: read the notes under "Assumed", and if one is wrong, correct the mapping and pass it with --mapping.
 

@@ -13,7 +13,7 @@ type backupCmd struct {
 }
 
 func (backupCmd) Help() string {
-	return `The service may be running: the copy has every decision and outcome acknowledged before the command began. A log on NATS servers is copied by vitrine log copy instead. The copy is a data directory: to restore it, start the service on it or on a copy of it. Keys and configuration are your own files and are not copied.
+	return `The copy has every decision and outcome acknowledged before the command began. A log on NATS servers is copied by vitrine log copy instead. The copy is a data directory: to restore it, start the service on it or on a copy of it. Keys and configuration are your own files and are not copied.
 
 ` + examples("vitrine backup vitrine-data /backup/2026-01-02", "vitrine check /backup/2026-01-02")
 }

@@ -22,7 +22,7 @@ type clusterCmd struct {
 }
 
 func (clusterCmd) Help() string {
-	return `Asks each process that serves one log what it does: which one writes the log, how far the others are behind it, the last entry of each and the epoch, which grows with every new writer. It needs no key.
+	return `Asks each process that serves one log what it does: which one writes the log, how far the others are behind it, the last entry of each and the epoch, which grows with every new writer.
 
 The exit status is 0 if one process leads and all are ready, otherwise 1.
 

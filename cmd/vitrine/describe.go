@@ -18,7 +18,7 @@ import (
 
 type describeCmd struct {
 	Name string `arg:"" help:"A policy, a utility family, a part of a world, a constraint or a pool, by its name in vitrine list." complete:"names"`
-	Page bool   `help:"Print the policy's page instead: its equations, and the papers beside the code."`
+	Page bool   `help:"Print the policy's page instead: its equations, sources and code."`
 }
 
 func (describeCmd) Help() string {

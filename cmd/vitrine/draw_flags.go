@@ -15,7 +15,7 @@ import (
 // flag without effect.
 type drawFlags struct {
 	Format     []string `help:"Formats to write, separated by commas: svg, png, pdf, tex (a table in LaTeX) (default: svg,png)." placeholder:"A,B" complete:"formats"`
-	Band       string   `help:"Around the mean: se, ± 2 standard errors (the default); sd, ± one standard deviation; ci, the 95 % confidence interval; quantiles, from 10 % to 90 % of the seeds; none." placeholder:"se|sd|ci|quantiles|none" complete:"bands"`
+	Band       string   `help:"Band around the mean: se, ± 2 standard errors (the default); sd, ± one standard deviation; ci, the 95% confidence interval; quantiles, from 10% to 90% of the seeds; none." placeholder:"se|sd|ci|quantiles|none" complete:"bands"`
 	Scale      string   `help:"Scale of regret: linear (the default) or log." placeholder:"linear|log" complete:"scales"`
 	Policies   []string `help:"Draw only these, by label, separated by commas." placeholder:"A,B" complete:"policies"`
 	Difference string   `help:"Draw also the paired differences to this policy, seed by seed." placeholder:"POLICY" complete:"policies"`

@@ -37,7 +37,7 @@ func (evaluateCmd) Help() string {
     dr-sets   direct, corrected with weights of whole pages; as snips
     replay    of a policy that learns, on a log of uniformly drawn pages
 
-Intervals are normal, by the bootstrap, and at any time. Normal and bootstrap intervals hold for one look at the log, and for independent shoppers; fewer than 20 shoppers who return give no number. Where the log does not know who returns, as without shopper_history, a hold-out or an experiment, they are too narrow if few shoppers return often. Intervals at any time are for the log's own shoppers. They hold for all looks together, so you may evaluate a growing log every day and stop as soon as the interval is clear. They are two to four times as wide, and hold in small logs too. They need a policy that was fixed before the log began: the shows best and policy, which learn from the log, have none, and neither has the direct method. No published estimator for pages of a logit with an outside option was found.
+Intervals are normal, by the bootstrap, and at any time. Normal and bootstrap intervals hold for one look at the log, and for independent shoppers; fewer than 20 shoppers who return give no number. Where the log does not know who returns, as without shopper_history, a hold-out or an experiment, they are too narrow if few shoppers return often. Intervals at any time are for the log's own shoppers. They hold for all looks together, so you may evaluate a growing log every day and stop as soon as the interval is clear. They are two to four times as wide, and hold in small logs too. They need a policy that was fixed before the log began: policies with show = "best" or "policy", which learn from the log, have none, and neither has the direct method.
 
 A policy is a TOML file:
 
@@ -125,7 +125,7 @@ func (c evaluateCmd) draw(v *judge.Verdict) error {
 	}
 	mean, logged := v.Logged()
 	f := figure.Forest{Title: "revenue of a page", Axis: "revenue", Reference: mean,
-		Subtitle: fmt.Sprintf("%d decisions of %s, normal %g %% intervals; the line is what the log earned",
+		Subtitle: fmt.Sprintf("%d decisions of %s, normal %g%% intervals; the line is what the log earned",
 			len(v.Rounds.Rounds), v.Rounds.Placement, 100*c.Level)}
 	f.Rows = append(f.Rows, figure.ForestRow{Name: "as logged", Value: mean, Low: logged.Low, High: logged.High})
 	v.Each(func(policy, minus string, s offpolicy.Estimate) {

@@ -14,7 +14,7 @@ type exportCmd struct {
 	Placement string  `help:"Export only the decisions of this placement." placeholder:"NAME"`
 	From      *uint64 `help:"Export only the decisions from this entry of the log on." placeholder:"ENTRY"`
 	Format    string  `help:"jsonl (the default), parquet, dsjson (Vowpal Wabbit) or obp (Open Bandit Pipeline)." placeholder:"jsonl|parquet|dsjson|obp" enum:"jsonl,parquet,dsjson,obp" default:"jsonl"`
-	Items     string  `help:"Of obp: where item_context.csv is written." placeholder:"FILE"`
+	Items     string  `help:"File for the items (item_context.csv) with --format obp." placeholder:"FILE"`
 }
 
 func (exportCmd) Help() string {

@@ -23,7 +23,7 @@ type fitCmd struct {
 
 	Out     string   `help:"Write the model to a file, for vitrine predict." placeholder:"FILE"`
 	Matrix  string   `help:"Print the covariance or the correlation of the estimates, too." placeholder:"covariance|correlation" enum:",covariance,correlation" default:""`
-	Figure  string   `help:"Draw the coefficients with their 95 % intervals; the file ends in .svg, .png or .pdf." placeholder:"FILE"`
+	Figure  string   `help:"Draw the coefficients with their 95% intervals; the file ends in .svg, .png or .pdf." placeholder:"FILE"`
 	Format  string   `help:"What to print: text (the default), latex or json." placeholder:"text|latex|json" enum:"text,latex,json" default:"text"`
 	Errors  string   `help:"Standard errors: classic (the default), robust or clustered." placeholder:"classic|robust|clustered" enum:"classic,robust,clustered" default:"classic"`
 	Against []string `help:"Compare with models of the same choices, written by --out: a table, and likelihood ratio and Wald tests." placeholder:"FILE,…"`
@@ -137,7 +137,7 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 				return err
 			}
 			fmt.Fprintf(&after, "Held out with seed %d: %d choices, log-likelihood %.4f (%.6f a choice; at random %.4f), "+
-				"%.1f %% of choices predicted.\n", c.Seed, score.Choices, score.LogLikelihood, score.PerChoice, score.Null,
+				"%.1f%% of choices predicted.\n", c.Seed, score.Choices, score.LogLikelihood, score.PerChoice, score.Null,
 				100*score.Hits)
 		}
 		if err := c.write(r); err != nil {
@@ -280,7 +280,7 @@ func drawCoefficients(path string, r *choice.Result) error {
 	if err != nil {
 		return err
 	}
-	f := figure.Forest{Title: r.Kind(), Axis: "coefficient", Subtitle: fmt.Sprintf("estimates and 95 %% intervals of %d "+
+	f := figure.Forest{Title: r.Kind(), Axis: "coefficient", Subtitle: fmt.Sprintf("estimates and 95%% intervals of %d "+
 		"choices, %s standard errors", r.Choices, cmp.Or(r.Errors, "classic"))}
 	low, high := r.Intervals(0.95)
 	for j, name := range r.Names[:r.Listed()] {

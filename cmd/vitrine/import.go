@@ -41,7 +41,7 @@ type importCmd struct {
 }
 
 func (importCmd) Help() string {
-	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log already contains are left out, so you can repeat an interrupted import. If an id is in the log with another page, time or outcome, the import stops before it writes. A decision without an id gets one made of its contents; if it has no time either, it is only recognized in the same file.
+	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log already contains are left out, so you can repeat an interrupted import. If an id is in the log with another page, time or outcome, the import stops before it writes. A decision without an id gets one made of its contents; if it has no time either, it is only recognised in the same file.
 
 A table is CSV, TSV, Parquet or JSON Lines. It contains a row for each item of a decision, with the columns decision_id, item and chosen, and optionally time, shown (the position), units (how many were taken), units_value (what they earned), revenue and propensity; every feature is the column of its name. The items of a decision are stored in the order of their ids, so that ties between items don't depend on the order of the rows. If your columns have other names, write a mapping, or let vitrine assess find it:
 
@@ -86,7 +86,7 @@ personalizer reads the logs that Azure Personalizer exported, and the placement 
 
 sessions holds a decision in each line, in JSON or CSV: item and revenue are lists, shown is a list of items, and chosen is an item, a list of items, or a list of 0 and 1. A path such as items.price names a member of the objects in a list; list = "|" separates the values of a list in CSV. vw and vwjson have labels action:cost:probability: actions = 4 is the number of actions that have no lines, and loss = true says that costs are 0 for an item taken and 1 for none, in place of −1 and 0.
 
-A time before the log's last entry becomes the last entry's time, and so does a missing time if other decisions have one. An outcome gets the time of its decision. The import takes about 0.5 KB of memory for each decision.
+A time before the log's last entry becomes the last entry's time, and so does a missing time if other decisions have one. An outcome gets the time of its decision. The import takes about 0.5 kB of memory for each decision.
 
 ` + examples(
 		"vitrine import clicks.csv --placement home --create home.json --to vitrine-data",

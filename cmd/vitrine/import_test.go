@@ -217,7 +217,7 @@ func TestExportsOfRandomPolicies(t *testing.T) {
 		none   int // decisions without a propensity
 		dsjson string
 	}{
-		"uniform":        {"shown", 0, "59 of 60 decisions (98.3 %) are left out: they have no propensities of items"},
+		"uniform":        {"shown", 0, "59 of 60 decisions (98.3%) are left out: they have no propensities of items"},
 		"eps-greedy-mnl": {"all", 0, ""},
 		"auto":           {"all", rounds, ""},
 	} {
@@ -673,7 +673,7 @@ func TestLearningShowsProgress(t *testing.T) {
 		_, shown, code := vitrineRun(t, args...)
 		seen = shown
 		for _, want := range wants {
-			if code != 0 || !regexp.MustCompile(`(?m)^vitrine: `+want+` \d+ %$`).MatchString(shown) {
+			if code != 0 || !regexp.MustCompile(`(?m)^vitrine: `+want+` \d+%$`).MatchString(shown) {
 				t.Errorf("%v shows, with code %d, no %s: %s", args, code, want, shown)
 			}
 		}

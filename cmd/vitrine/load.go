@@ -19,27 +19,27 @@ import (
 )
 
 type loadCmd struct {
-	URLs         []string      `arg:"" name:"url" help:"The URLs of the service's processes, such as http://127.0.0.1:8080."`
-	Rate         string        `default:"1000" help:"Decisions a second, or max: as fast as the connections allow, a closed loop."`
-	Arrivals     string        `default:"poisson" enum:"poisson,constant" help:"poisson: shoppers arrive independently of each other; constant: with equal gaps."`
-	Duration     time.Duration `help:"End after this time (10s, without --decisions)."`
-	Decisions    int           `placeholder:"N" help:"End after this number of decisions."`
-	Connections  int           `default:"64" help:"Maximal number of concurrent requests."`
-	Items        int           `default:"100" help:"Number of candidates in a decision."`
-	Features     int           `default:"10" help:"Number of features of an item."`
-	Catalogue    bool          `help:"Put the items into the placement's catalogue first. Requests have the features of the user only."`
-	UserFeatures int           `default:"5" help:"Numbers of the user, with --catalogue."`
-	Size         int           `default:"5" help:"Maximal number of items shown."`
-	Placement    string        `default:"load" placeholder:"NAME" help:"The placement that the shoppers visit. It is made if it does not exist."`
-	Policy       string        `default:"onl-mnl" placeholder:"NAME" help:"The policy of a new placement: a name, or JSON with its parameters."`
-	Outcomes     float64       `default:"0.9" placeholder:"SHARE" help:"Share of decisions whose outcome is reported; the others have none."`
-	OutcomeDelay time.Duration `help:"Time from a decision to its outcome (0s)."`
-	Retry        time.Duration `help:"Retry failed requests for this time (0s: they are counted as errors)."`
-	Seed         uint64        `default:"1" help:"Seed of the items and the shoppers."`
-	KeyFile      string        `placeholder:"FILE" help:"File with the token of an API key."`
-	AckLog       string        `placeholder:"FILE" help:"Append a line of JSON for every acknowledged decision and outcome."`
-	JSON         bool          `name:"json" help:"Print the result as JSON."`
-	AllowRemote  bool          `help:"Permit a service on another machine."`
+	URLs            []string      `arg:"" name:"url" help:"The URLs of the service's processes, such as http://127.0.0.1:8080."`
+	Rate            string        `default:"1000" help:"Decisions a second, or max: as fast as the connections allow, a closed loop."`
+	Arrivals        string        `default:"poisson" enum:"poisson,constant" help:"poisson: shoppers arrive independently of each other; constant: with equal gaps."`
+	Duration        time.Duration `help:"End after this time (10s, without --decisions)."`
+	Decisions       int           `placeholder:"N" help:"End after this number of decisions."`
+	Connections     int           `default:"64" help:"Maximal number of concurrent requests."`
+	Items           int           `default:"100" help:"Number of candidates in a decision."`
+	Features        int           `default:"10" help:"Number of features of an item."`
+	Catalogue       bool          `help:"Put the items into the placement's catalogue first. Requests then hold only features of the shopper."`
+	ShopperFeatures int           `default:"5" help:"Number of shopper features, with --catalogue."`
+	Size            int           `default:"5" help:"Maximal number of items shown."`
+	Placement       string        `default:"load" placeholder:"NAME" help:"The placement that the shoppers visit. It is made if it does not exist."`
+	Policy          string        `default:"onl-mnl" placeholder:"NAME" help:"The policy of a new placement: a name, or JSON with its parameters."`
+	Outcomes        float64       `default:"0.9" placeholder:"SHARE" help:"Share of decisions whose outcome is reported; the others have none."`
+	OutcomeDelay    time.Duration `help:"Time from a decision to its outcome (0s)."`
+	Retry           time.Duration `help:"Retry failed requests for this time (0s: they are counted as errors)."`
+	Seed            uint64        `default:"1" help:"Seed of the items and the shoppers."`
+	KeyFile         string        `placeholder:"FILE" help:"File with the token of an API key."`
+	AckLog          string        `placeholder:"FILE" help:"Append a line of JSON for every acknowledged decision and outcome."`
+	JSON            bool          `name:"json" help:"Print the result as JSON."`
+	AllowRemote     bool          `help:"Permit a service on another machine."`
 }
 
 func (loadCmd) Help() string {
@@ -109,7 +109,7 @@ func (c loadCmd) options() (*load.Options, error) {
 		Poisson: c.Arrivals == "poisson", Policy: map[string]any{"name": c.Policy},
 	}
 	if c.Catalogue {
-		o.User = c.UserFeatures
+		o.User = c.ShopperFeatures
 	}
 	if err := c.checkNumbers(); err != nil {
 		return nil, usageError{err}
@@ -158,7 +158,7 @@ func (c loadCmd) checkNumbers() error {
 		flag           string
 		value, maximum int
 	}{{"connections", c.Connections, 10_000}, {"items", c.Items, maxItems}, {"features", c.Features, 1000},
-		{"user-features", c.UserFeatures, 1000}, {"size", c.Size, c.Items}} {
+		{"shopper-features", c.ShopperFeatures, 1000}, {"size", c.Size, c.Items}} {
 		if n.value < 1 || n.value > n.maximum {
 			return fmt.Errorf("--%s %d: must be from 1 to %d", n.flag, n.value, n.maximum)
 		}

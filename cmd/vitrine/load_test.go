@@ -52,7 +52,7 @@ func TestLoad(t *testing.T) {
 	for _, want := range []string{
 		`^JSON, 10 items × 2 features, 4 connections, closed loop, as fast as possible: each caller waits for its answer before the next request\n`,
 		`\n[\d.]+ decisions a second in [\d.]+ s\n`, `\ndecisions +50( +[\d.]+){5}\n`, `\noutcomes +\d+( +[\d.]+){5}\n`,
-		`\npurchases: [\d.]+ % of outcomes\n`, `\ngenerator: \d+ µs a decision; delay of sending p99`,
+		`\npurchases: [\d.]+% of outcomes\n`, `\ngenerator: \d+ µs a decision; delay of sending p99`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("%q is not in\n%s", want, out)

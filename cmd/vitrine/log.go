@@ -10,7 +10,7 @@ import (
 
 type logArg struct {
 	Log  string `arg:"" help:"The data directory of the service, its log, nats://host:4222, or the configuration file of the service."`
-	Data string `placeholder:"DIR" help:"If the log is on a server: the data directory, which holds the snapshots (the one that the configuration names, or else the newest snapshot on the server)."`
+	Data string `placeholder:"DIR" help:"For a log on servers: directory with snapshots. Default: the configuration's, otherwise the newest snapshot on the servers."`
 }
 
 const aboutLog = `The log is not changed, and a service may be writing it. The service removes no entries of a log in a directory while the command reads it.`

@@ -68,7 +68,7 @@ type cli struct {
 	Keys      keysCmd      `cmd:"" help:"Make and withdraw the API keys of a decision service."`
 	Cluster   clusterCmd   `cmd:"" help:"Show which process of a decision service leads, and how far the others are behind."`
 	Health    healthCmd    `cmd:"" help:"Ask a decision service whether it is alive."`
-	Describe  describeCmd  `cmd:"" help:"Describe a policy or another name in a file: its options, their defaults and ranges."`
+	Describe  describeCmd  `cmd:"" help:"Describe a policy, utility, world or constraint: options, defaults, ranges."`
 	List      listCmd      `cmd:"" help:"List the names that a file may use, and the experiments."`
 	Load      loadCmd      `cmd:"" help:"Send simulated shoppers to a decision service, and measure their latency."`
 	Serve     serveCmd     `cmd:"" help:"Serve decisions over HTTP, and learn from their outcomes."`

@@ -23,7 +23,7 @@ The model is a multinomial logit with an outside option. A coefficient belongs t
 
 With --no-learning the policy is greedy with update = "none", whose estimate stays the model.
 
-With --pessimistic 1 the policy is also greedy with update = "none", but maximizes a lower bound of the revenue: before it compares pages, it lowers each item's utility by one standard error, computed from the model's covariance. It avoids items that look good only because the log barely shows any like them. Use it if the log's pages were good already and few of them were drawn by chance; otherwise it saves nothing and may cost revenue.
+With --pessimistic 1 the policy is also greedy with update = "none", but maximises a lower bound of the revenue: before it compares pages, it lowers each item's utility by one standard error, computed from the model's covariance. It avoids items that look good only because the log barely shows any like them. Use it if the log's pages were good already and few of them were drawn by chance; otherwise it saves nothing and may cost revenue.
 
 ` + examples("vitrine pilot model.json home.json > warm.json", "vitrine pilot model.json home.json --no-learning > fixed.json",
 		"vitrine pilot model.json home.json --pessimistic 1 > careful.json")

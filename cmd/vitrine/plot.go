@@ -28,7 +28,7 @@ type plotCmd struct {
 }
 
 func (plotCmd) Help() string {
-	return `Pictures are written beside the results: regret.svg, main.svg. --difference also writes difference.svg or main-difference.svg. A table in LaTeX, --format tex, is regret.tex or main.tex; it has the mean ± the standard deviation, and the paired difference to the first policy, or to the one of --difference, ± its standard error. It needs \usepackage{booktabs}.
+	return `Pictures are written next to the results: regret.svg, main.svg. --difference also writes difference.svg or main-difference.svg. A table in LaTeX, --format tex, is regret.tex or main.tex; it has the mean ± the standard deviation, and the paired difference to the first policy, or to the one of --difference, ± its standard error. It needs \usepackage{booktabs}.
 
 For tunings and other results that are not regret, only --format has an effect.
 

@@ -58,7 +58,7 @@ func (p *progress) add(n int) {
 		p.draw(now)
 	case p.columns == 0 && now.Sub(p.last) >= lineEvery:
 		p.last = now
-		fmt.Fprintf(p.w, "vitrine: %s: %d %%%s\n", p.name, 100*p.done/p.total, p.of)
+		fmt.Fprintf(p.w, "vitrine: %s: %d%%%s\n", p.name, 100*p.done/p.total, p.of)
 	}
 }
 
@@ -72,11 +72,11 @@ func (p *progress) reuse(n int) {
 
 // draw draws the bar over the one before. It fits in the terminal, because a longer line could not be drawn over.
 func (p *progress) draw(now time.Time) {
-	const numbers = len(" []  10 % 10h10m10s")
+	const numbers = len(" []  10% 10h10m10s")
 	p.last = now
 	size := min(p.columns/4, 20)
 	full := min(size*p.done/p.total, size)
-	bar := fmt.Sprintf("%.*s [%s%s] %3d %%", p.columns-1-size-numbers, p.name, strings.Repeat("=", full),
+	bar := fmt.Sprintf("%.*s [%s%s] %3d%%", p.columns-1-size-numbers, p.name, strings.Repeat("=", full),
 		strings.Repeat("-", size-full), 100*p.done/p.total)
 	if p.done > p.reused && p.done < p.total {
 		left := float64(now.Sub(p.begun)) * float64(p.total-p.done) / float64(p.done-p.reused)

@@ -19,12 +19,12 @@ func TestBar(t *testing.T) {
 	p.between(func(line string) { out.WriteString(line) })("a note\n")
 	p.add(6)
 	p.draw(begun.Add(80 * time.Second))
-	want := "\rmain [" + strings.Repeat("=", 5) + strings.Repeat("-", 15) + "]  25 % 1m0s" +
-		"\r" + strings.Repeat(" ", 38) + "\ra note\n" +
-		"\rmain [" + strings.Repeat("=", 20) + "] 100 %"
+	want := "\rmain [" + strings.Repeat("=", 5) + strings.Repeat("-", 15) + "]  25% 1m0s" +
+		"\r" + strings.Repeat(" ", 37) + "\ra note\n" +
+		"\rmain [" + strings.Repeat("=", 20) + "] 100%"
 	expect.Equal(t, out.String(), want)
 	p.close()
-	if text := out.String(); !strings.HasSuffix(text, "100 %\n") {
+	if text := out.String(); !strings.HasSuffix(text, "100%\n") {
 		t.Errorf("%q does not end its line", text)
 	}
 }
@@ -39,7 +39,7 @@ func TestBarOfAResumedRun(t *testing.T) {
 	p.draw(begun)
 	p.add(10)
 	p.draw(begun.Add(10 * time.Second))
-	if _, text, _ := strings.Cut(out.String(), "]"); !strings.Contains(text, " 80 %\r") || !strings.HasSuffix(text, " 90 % 10s") {
+	if _, text, _ := strings.Cut(out.String(), "]"); !strings.Contains(text, " 80%\r") || !strings.HasSuffix(text, " 90% 10s") {
 		t.Errorf("%q", text)
 	}
 }
@@ -47,8 +47,8 @@ func TestBarOfAResumedRun(t *testing.T) {
 // A line that is longer than the terminal is wide cannot be drawn over.
 func TestBarFits(t *testing.T) {
 	for columns, want := range map[int]string{
-		80: "\rofu-mnl-plus-quadratic-worlds, rung 10 o [==------------------]  10 % 90h9m9s",
-		40: "\rofu-mnl-pl [=---------]  10 % 90h9m9s",
+		80: "\rofu-mnl-plus-quadratic-worlds, rung 10 of [==------------------]  10% 90h9m9s",
+		40: "\rofu-mnl-plu [=---------]  10% 90h9m9s",
 	} {
 		var out bytes.Buffer
 		begun := time.Now()
@@ -65,7 +65,7 @@ func TestBarOfNoWork(t *testing.T) {
 	p := newProgress(&out, "main", "", 0)
 	p.columns = 80
 	p.close()
-	if text := out.String(); !strings.HasSuffix(text, "0 %\n") {
+	if text := out.String(); !strings.HasSuffix(text, "0%\n") {
 		t.Errorf("%q", text)
 	}
 }

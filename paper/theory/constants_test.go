@@ -88,7 +88,7 @@ func TestConstantsOfALinearUtility(t *testing.T) {
 	if c.Ch > 1e-8 {
 		t.Errorf("C_h = %v, want 0", c.Ch)
 	}
-	// The smallest of four eigenvalues of a mean of 20 000: within 5 %.
+	// The smallest of four eigenvalues of a mean of 20 000: within 5%.
 	if want := 2 * n.Expected; math.Abs(c.Mu/want-1) > 0.05 {
 		t.Errorf("μ = %v, want %v", c.Mu, want)
 	}

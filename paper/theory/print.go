@@ -24,7 +24,7 @@ func (r *Report) Print(out io.Writer) {
 			orDash("%.2g", s.Kappa), orDash("%.2g", s.Mu), orDash("%.3g", s.Warmup), orDash("%.2g",
 				s.Lambda), orDash("%.2g", s.Beta), orDash("%.2g", s.MinRounds), orDash("%.1f", s.Regret))
 	}
-	fmt.Fprintln(w, "\nregret grows along\tpolicy\trounds\texponent\t95 % from\tto\t")
+	fmt.Fprintln(w, "\nregret grows along\tpolicy\trounds\texponent\t95% from\tto\t")
 	for _, s := range r.Slopes {
 		low, high := "–", "–" // for a single seed
 		if len(r.Study.Seeds) > 1 {

@@ -38,7 +38,7 @@ type Coverage struct {
 	SE         float64 `json:"se"`
 }
 
-// Path is a round of the witnesses for one β_T: the median and the 10 % and 90 % points of ‖ŵ_t − w̃*‖²_{V_t}, β_t, and
+// Path is a round of the witnesses for one β_T: the median and the 10% and 90% points of ‖ŵ_t − w̃*‖²_{V_t}, β_t, and
 // the mean potential with its bound.
 type Path struct {
 	Beta      float64 `json:"beta"`

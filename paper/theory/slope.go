@@ -20,7 +20,7 @@ const resamples = 2000
 //
 //	log mean_s y[i][s] = a + slope · log x_i
 //
-// where y[i][s] is the value for seed s at x_i. Seeds are paired over i. Low and High are the 2.5 % and 97.5 % points
+// where y[i][s] is the value for seed s at x_i. Seeds are paired over i. Low and High are the 2.5% and 97.5% points
 // of the slope over bootstrap draws of whole seeds from rng (Efron 1979); for one seed they equal the estimate.
 // FitSlope panics for fewer than two points. If a mean is not positive the slope is NaN.
 func FitSlope(x []float64, y [][]float64, rng *rand.Rand) Slope {

@@ -190,7 +190,7 @@ func (r *Reward) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 type Request struct {
 	Decision  string   `json:"decision_id,omitzero" maxLength:"128" doc:"the caller's id for the decision, of letters, digits, '.', '_', '-' and ':'; the same id and request have the same answer. Whoever knows an id may report its outcome, so draw it by chance, such as a UUID. If left out, the service draws one"`
 	Items     []Item   `json:"items,omitzero" doc:"candidates with their features"`
-	User      Values   `json:"shopper,omitzero" doc:"features of the user, by name"`
+	User      Values   `json:"shopper,omitzero" doc:"features of the shopper, by name"`
 	MaxSize   int      `json:"max_size,omitzero" minimum:"1" doc:"the max number of items to show; the placement's max_size if left out"`
 	MinSize   int      `json:"min_size,omitzero" minimum:"0" maximum:"1000" doc:"the min number of items to show, in addition to the placement's min_size"`
 	Include   []string `json:"include,omitzero" doc:"ids of items that must be shown: 422 if one is not a candidate, such as an item that is not available now"`

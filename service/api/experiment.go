@@ -103,7 +103,7 @@ type Experiments struct {
 }
 
 // ExperimentReport holds an experiment's results so far. Its intervals may be read at any time: the probability that
-// any difference is ever outside its interval is at most 5 %.
+// any difference is ever outside its interval is at most 5%.
 //
 // All results are of decisions that closed, in the order of the decisions: a decision counts once all earlier ones,
 // except in the last part of the attribution window, have closed too. So a variant with quickly reported sales
@@ -148,8 +148,8 @@ type VariantReport struct {
 	Units       uint64         `json:"shoppers" doc:"units that these decisions were made for; some are missed once there are a million"`
 	Group       Totals         `json:"totals" doc:"the decisions that count; revenue and squares are net of corrections until then; purchases are as reported"`
 	Later       float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began; also what earlier corrections take below 0, or above the outcome and the most expensive item. No other number of the report includes it, but the verdict considers it"`
-	Mean        Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
-	Difference  *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both"`
+	Mean        Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95%"`
+	Difference  *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%. Left out of the control, and before there are decisions of both"`
 	Fallback    uint64         `json:"fallback_decisions,omitzero" doc:"decisions that showed the caller's baseline in place of the placement's policy, during an alarm"`
 	WithoutSale uint64         `json:"without_sale" doc:"latest decisions in a row without a sale, while other variants sold"`
 	Silence     uint64         `json:"silence,omitzero" doc:"decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count"`
@@ -159,7 +159,7 @@ type VariantReport struct {
 }
 
 // MetricReport compares the variants by a metric other than revenue. Its differences and the other metrics' all hold
-// together, at all times, with 95 %.
+// together, at all times, with 95%.
 type MetricReport struct {
 	Name     string          `json:"name" doc:"conversion is the share of decisions that sold, items the units taken per decision, of which at most 10 count"`
 	Better   string          `json:"better" enum:"higher,lower"`
@@ -170,13 +170,13 @@ type MetricReport struct {
 // VariantMetric is a metric of a variant.
 type VariantMetric struct {
 	Variant    string    `json:"variant"`
-	Mean       Interval  `json:"mean" doc:"per decision; each interval by itself holds at all times with 95 %"`
+	Mean       Interval  `json:"mean" doc:"per decision; each interval by itself holds at all times with 95%"`
 	Difference *Interval `json:"difference,omitempty" doc:"above the control's, per decision; left out of the control, and before there are decisions of both"`
 	Worse      bool      `json:"worse" doc:"whether it is surely worse than the control's"`
 }
 
 // SegmentReport holds the variants' results for some of the shoppers. The differences of all segments hold together, at
-// all times, with 95 %, apart from the whole experiment's: among many segments some look different by chance.
+// all times, with 95%, apart from the whole experiment's: among many segments some look different by chance.
 type SegmentReport struct {
 	Value    string           `json:"value" doc:"of the feature; empty for all other values"`
 	Variants []SegmentVariant `json:"variants" doc:"in the order of the configuration"`

@@ -120,7 +120,7 @@ func (r *Relearning) IsBehind() bool { return r.To > r.Entry+caughtUp }
 func (r *Relearning) LearnedLess(learned uint64) bool { return 2*r.Learned < learned }
 
 // Guard watches a placement's sales and earnings. Its tests are valid at any time: the probability that a sound
-// placement ever raises an alarm is at most 1 %.
+// placement ever raises an alarm is at most 1%.
 type Guard struct {
 	Period    uint64       `json:"period" doc:"the tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested"`
 	Decisions uint64       `json:"decisions" doc:"of the policy in this period, without the last ones, whose outcomes are still awaited"`
@@ -141,7 +141,7 @@ type GuardCheck struct {
 	Needs     uint64     `json:"needs_decisions,omitzero" doc:"the least number of further decisions before the check can fail"`
 	From      *time.Time `json:"from,omitempty" doc:"when the check begins; left out if it does not wait for a time"`
 	Silence   uint64     `json:"max_silence,omitzero" doc:"number of decisions in a row without a sale that raises the alarm; check no-sale only"`
-	Sees      *float64   `json:"detectable_fall,omitempty" doc:"the smallest fall that the check would notice by now, as a share of sales or earnings: 0.3 is a fall by 30 %. Left out while it would notice none"`
+	Sees      *float64   `json:"detectable_fall,omitempty" doc:"the smallest fall that the check would notice by now, as a share of sales or earnings: 0.3 is a fall by 30%. Left out while it would notice none"`
 	Low       *float64   `json:"low,omitempty" doc:"the policy earns at least this much more a decision; of predictions, at least this multiple"`
 	High      *float64   `json:"high,omitempty" doc:"the policy earns at most this much more a decision; of predictions, at most this multiple. The check fails below 0; predictions fails outside 0.8 to 1.25"`
 }
@@ -194,7 +194,7 @@ func (g Totals) Mean() (mean, standardError float64) {
 
 // Gain compares a placement's earnings with an alternative: the answer to whether it earns, the same wherever it is
 // shown. A decision counts once all decisions of its time have closed, at most an attribution window and a sixteenth of
-// one later. The intervals hold at all times at once with 95 %, so they may be read as often as one likes.
+// one later. The intervals hold at all times at once with 95%, so they may be read as often as one likes.
 type Gain struct {
 	Variant     string    `json:"variant,omitzero" doc:"variant of the running experiment that earns it; left out if it is the placement's policy"`
 	Over        string    `json:"over" doc:"what it is compared with: chance, for sets drawn uniformly; holdout, for the caller's own sets, shown to the shoppers who are held out; baseline, for the caller's own sets at other times; in an experiment the name of the control"`

@@ -99,7 +99,7 @@ func (r *randomized) expire() {
 	r.of.Advance(r.now, r.n+1)
 }
 
-// In at least 95 % of placements, the interval of the gain contains the policy's true lead at all looks: whether it
+// In at least 95% of placements, the interval of the gain contains the policy's true lead at all looks: whether it
 // leads or not, and if the rates drift. Decisions in the last window do not count yet, so that their sales do not count
 // before the rest.
 func TestCoverageOfGains(t *testing.T) {

@@ -106,7 +106,7 @@ func TestFarOff(t *testing.T) {
 		{2000, 780, 0.45, false}, // 0.39 exceeds four fifths of 0.45
 		{2000, 500, 0.45, true},
 		{2000, 1300, 0.45, true},
-		{2000, 1960, 0.93, true}, // 2 % do not buy, predicted 7 %
+		{2000, 1960, 0.93, true}, // 2% do not buy, predicted 7%
 	} {
 		g := Guard{period: 1}
 		*g.bins.bin(1 - c.predicted) = api.Bin{Rounds: c.rounds, Purchases: c.purchases,

@@ -230,7 +230,7 @@ func TestHealthyShopsAreSilent(t *testing.T) {
 // healthy plays a shop and returns its alarm.
 func healthy(seed uint64, decisions int) string {
 	rng := rand.New(rand.NewPCG(seed, 2))
-	base := math.Exp(math.Log(.01) + rng.Float64()*math.Log(60)) // 1 % to 60 %
+	base := math.Exp(math.Log(.01) + rng.Float64()*math.Log(60)) // 1% to 60%
 	learns := 300 + rng.Float64()*1500
 	amplitude := .3 * rng.Float64()
 	phase := 2 * math.Pi * rng.Float64()

@@ -105,7 +105,7 @@ func (c *steadyClock) compare(logger *slog.Logger) {
 	c.skew = skew
 	if c.heard.Load() {
 		logger.Warn("this machine's clock differs from the log's, which the service goes by: check the time "+
-			"synchronization of the machines", "seconds", int64(skew.Seconds()))
+			"synchronisation of the machines", "seconds", int64(skew.Seconds()))
 		return
 	}
 	logger.Warn("the time of day was stepped: the service keeps its own time until it is started again", "seconds",

@@ -18,7 +18,7 @@ func TestGarbagePercent(t *testing.T) {
 	for live, want := range map[uint64]int{0: 400, 16 << 20: 400, 17 << 20: 200, 64 << 20: 100, 65 << 20: 50,
 		128 << 20: 50, 129 << 20: 25, 1 << 40: 25} {
 		if have := garbagePercent(live); have != want {
-			t.Errorf("%d bytes: %d %%, want %d %%", live, have, want)
+			t.Errorf("%d bytes: %d%%, want %d%%", live, have, want)
 		}
 	}
 }
@@ -39,13 +39,13 @@ func TestCollectOften(t *testing.T) {
 		go func() { CollectOften(ctx); close(ended) }()
 		for deadline := time.Now().Add(2 * time.Minute); percent() != during; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("GOGC=%q: %d %%, want %d %%", gogc, percent(), during)
+				t.Fatalf("GOGC=%q: %d%%, want %d%%", gogc, percent(), during)
 			}
 		}
 		stop()
 		<-ended
 		if p := percent(); p != before {
-			t.Errorf("GOGC=%q: %d %% afterwards, want %d %%", gogc, p, before)
+			t.Errorf("GOGC=%q: %d%% afterwards, want %d%%", gogc, p, before)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (l *session) problems(memory budget.Usage) (all []alert.Problem) {
 			whose, until = "log", ""
 		}
 		all = append(all, alert.Problem{Level: "warning", Key: "clock", Logged: true, Text: fmt.Sprintf("The machine's clock "+
-			"differs from the %s's by %v: check the time synchronization.%s", whose, skew.Round(time.Second), until)})
+			"differs from the %s's by %v: check the time synchronisation.%s", whose, skew.Round(time.Second), until)})
 	}
 	if age := l.keeper.age(); age > snapshotsLate*l.Snapshots.Every.Duration {
 		all = append(all, alert.Problem{Level: "warning", Key: "snapshot", Logged: true, Text: fmt.Sprintf("The last "+

@@ -246,7 +246,7 @@ func (k *recognizer) taken(l *pageRows) (ids, taken []string) {
 	return ids, taken
 }
 
-// long recognizes the columns of a table with a row for each item.
+// long recognises the columns of a table with a row for each item.
 func (k *recognizer) long(header []string, rows []row) {
 	c := &k.Mapping.Columns
 	every := group(rows, "") // all rows as one page
@@ -307,7 +307,7 @@ func (k *recognizer) long(header []string, rows []row) {
 	}
 }
 
-// sessions recognizes the columns of lines with lists.
+// sessions recognises the columns of lines with lists.
 func (k *recognizer) sessions(p pages) {
 	c := &k.Mapping.Columns
 	scalars, lists := p.names()
@@ -594,7 +594,7 @@ func (k *recognizer) count(p pages, name string) (with, without int) {
 	return with, without
 }
 
-// events recognizes a table of events, with impressions and clicks in rows of their own.
+// events recognises a table of events, with impressions and clicks in rows of their own.
 func (k *recognizer) events(header []string, rows []row) bool {
 	if k.Mapping.Columns.Chosen != "" {
 		return false

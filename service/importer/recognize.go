@@ -408,7 +408,7 @@ func isHeader(first []string) bool {
 	return names*2 > len(first)
 }
 
-// table recognizes the columns of a table.
+// table recognises the columns of a table.
 func (k *recognizer) table() error {
 	var header []string
 	var rows []row
@@ -444,7 +444,7 @@ func (k *recognizer) table() error {
 	return nil
 }
 
-// obp recognizes a log of Open Bandit Pipeline.
+// obp recognises a log of Open Bandit Pipeline.
 func (k *recognizer) obp(header []string) bool {
 	for _, name := range []string{"item_id", "position", "click", "propensity_score"} {
 		if !slices.Contains(header, name) {

@@ -72,7 +72,7 @@ func (end *outcome) isBelowZero() bool {
 }
 
 func share(n, all int) string {
-	return fmt.Sprintf("%d of %d decisions (%.3g %%)", n, all, 100*float64(n)/float64(all))
+	return fmt.Sprintf("%d of %d decisions (%.3g%%)", n, all, 100*float64(n)/float64(all))
 }
 
 // ExportPlacement writes a placement's decisions as [Log.Export] does, from an entry of a running service's log on, with

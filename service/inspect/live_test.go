@@ -101,7 +101,7 @@ func TestRoundsOfOtherFeatures(t *testing.T) {
 		fatal.If(t, log.ExportOBP(ctx, &table, io.Discard, inspect.Decisions{}))
 		rows, said := 2, []string(nil)
 		if more == `"name":"y"` {
-			rows, said = 1, []string{"1 of 2 decisions (50 %) are left out: they have the features of another configuration"}
+			rows, said = 1, []string{"1 of 2 decisions (50%) are left out: they have the features of another configuration"}
 		}
 		expect.Equal(t, warnings, said, more)
 		expect.Equal(t, strings.Count(table.String(), "\n"), 1+rows, more)

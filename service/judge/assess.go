@@ -129,7 +129,7 @@ func Assess(ctx context.Context, path string, o AssessOptions) (*Assessment, err
 		return nil, err
 	}
 	items, users := placement.FeatureNames()
-	a.hold("features", "of items: %s; of the user: %s", cmp.Or(strings.Join(items, ", "), "none"),
+	a.hold("features", "of items: %s; of the shopper: %s", cmp.Or(strings.Join(items, ", "), "none"),
 		cmp.Or(strings.Join(users, ", "), "none"))
 	if err := a.judge(ctx, log, survey, placement); err != nil || a.Needs != nil {
 		return a, err
@@ -155,7 +155,7 @@ func (a *Assessment) describe(v *importer.Survey) {
 	hold := a.hold
 	a.Decisions = v.Decisions
 	n := max(v.Decisions, 1)
-	share := func(k int) string { return fmt.Sprintf("%.3g %%", 100*float64(k)/float64(n)) }
+	share := func(k int) string { return fmt.Sprintf("%.3g%%", 100*float64(k)/float64(n)) }
 	hold("decisions", "%d, with an item taken in %d (%s)", v.Decisions, v.Taken, share(v.Taken))
 	if v.Partial > 0 {
 		hold("rewards", "between 0 and 1 in %d of these: each is the probability that the item was taken", v.Partial)
@@ -193,7 +193,7 @@ func (a *Assessment) describe(v *importer.Survey) {
 	if v.Shown.Most > 1 {
 		var list []string
 		for k, p := range v.Positions[:min(5, len(v.Positions))] {
-			list = append(list, fmt.Sprintf("%d: %.3g %%", k+1, 100*float64(p.Taken)/float64(p.Shown)))
+			list = append(list, fmt.Sprintf("%d: %.3g%%", k+1, 100*float64(p.Taken)/float64(p.Shown)))
 		}
 		hold("taken by position", "%s", strings.Join(list, ", "))
 	}
@@ -435,7 +435,7 @@ func (a *Assessment) Text() []byte {
 		if a.Judged < a.Decisions {
 			first = "the first "
 		}
-		fmt.Fprintf(&b, ", with %g %% intervals (%s%d decisions)", 100*a.options.Level, first, a.Judged)
+		fmt.Fprintf(&b, ", with %g%% intervals (%s%d decisions)", 100*a.options.Level, first, a.Judged)
 	}
 	fmt.Fprint(&b, "\n\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)

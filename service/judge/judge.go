@@ -225,7 +225,7 @@ func (e *Verdict) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 	var rows bytes.Buffer
 	d := e.decimals()
 	w := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "\n  method\tvalue\tstd. error\t%g %% normal\tbootstrap\tat any time\teffective n\n",
+	fmt.Fprintf(w, "\n  method\tvalue\tstd. error\t%g%% normal\tbootstrap\tat any time\teffective n\n",
 		100*e.options.Level)
 	for _, s := range list {
 		if s.None != "" {

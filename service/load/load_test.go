@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 				len(notes) != 1 {
 				t.Errorf("%+v, the service has %+v, notes %q", r, stats, notes)
 			}
-			if got := r.Outcomes.Count; got < 150 || got > 270 { // of 300, 70 %: 210 ± 8
+			if got := r.Outcomes.Count; got < 150 || got > 270 { // of 300, 70%: 210 ± 8
 				t.Errorf("%d outcomes", got)
 			}
 			purchases[int(r.Outcomes.Count)] = true

@@ -12,7 +12,7 @@ import (
 func (r *Result) Print(w io.Writer, o *Options) {
 	form := "JSON"
 	if o.Catalogue {
-		form = fmt.Sprintf("JSON, %d numbers of the user, catalogue", o.User)
+		form = fmt.Sprintf("JSON, %d numbers of the shopper, catalogue", o.User)
 	}
 	arrivals := "constant"
 	if o.Poisson {
@@ -37,7 +37,7 @@ func (r *Result) Print(w io.Writer, o *Options) {
 	}
 	fmt.Fprintln(w)
 	if r.Outcomes.Count > 0 {
-		fmt.Fprintf(w, "purchases: %.1f %% of outcomes\n", 100*float64(r.Purchases)/float64(r.Outcomes.Count))
+		fmt.Fprintf(w, "purchases: %.1f%% of outcomes\n", 100*float64(r.Purchases)/float64(r.Outcomes.Count))
 	}
 	if r.ServerCPU > 0 {
 		fmt.Fprintf(w, "server: %.0f µs of processor time a decision, with its outcomes and learning\n", r.ServerCPU)
@@ -91,7 +91,7 @@ func (r *Result) Warnings() (list []string) {
 			"busy: the service did not keep up, and in a longer run latencies would grow", r.Unsent))
 	}
 	if r.Late.P99 > 1 {
-		list = append(list, fmt.Sprintf("the generator itself fell behind: 1 %% of the requests were sent at "+
+		list = append(list, fmt.Sprintf("the generator itself fell behind: 1%% of the requests were sent at "+
 			"least %s ms late, and latencies include this: give it more processor time, or lower --rate",
 			Milliseconds(r.Late.P99)))
 	}

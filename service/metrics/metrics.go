@@ -101,7 +101,7 @@ func placementMetrics(s *api.Stats, each func(name, help string, v float64)) {
 	each("clipped_values_total", "Values of features beyond their bounds.", float64(s.Clipped))
 	each("outlier_values_total", "Values of features that the learner left out, because they were far beyond all "+
 		"others.", float64(orZero(s.Outliers).Values))
-	each("guard_alarm", "1 if the placement sells or earns less than it should, or other than it predicts: see "+
+	each("guard_alarm", "1 if the placement sells or earns less than it should, or differently from its predictions: see "+
 		"guard in its statistics.", indicator(guard.Alarm != nil))
 	each("no_sale_alarm", "1 if nothing has been sold for so long that the checkout has probably stopped reporting.",
 		indicator(guard.Alarm != nil && guard.Alarm.Check == "no-sale"))
@@ -138,7 +138,7 @@ var (
 	roundsDesc  = about("rounds_total", "Decisions with an outcome, or expired, by how the set was found.", "placement",
 		"source")
 	gainDesc = about("gain", "Revenue a decision above what the placement, or a variant of its experiment, is "+
-		"compared with: the estimate, and bounds that hold at all times with 95 %.", "placement", "variant", "over",
+		"compared with: the estimate, and bounds that hold at all times with 95%.", "placement", "variant", "over",
 		"bound")
 	memoryUsed = about("memory_used_bytes", "Memory in use, by purpose.", "purpose")
 )

@@ -197,7 +197,7 @@ func (v view) Names() []string {
 
 // Means is the picture of the revenue per visit.
 func (v view) Means() template.HTML {
-	c := chart{label: "Revenue per visit of each variant over time, with 95 % bands", names: v.Names(), skip: -1}
+	c := chart{label: "Revenue per visit of each variant over time, with 95% bands", names: v.Names(), skip: -1}
 	for _, p := range v.Points {
 		c.add(p.Time, p.Means)
 	}
@@ -206,7 +206,7 @@ func (v view) Means() template.HTML {
 
 // Differences is the picture of the differences.
 func (v view) Differences() template.HTML {
-	c := chart{label: "Difference to " + v.Control + " over time, with bands that hold together with 95 %",
+	c := chart{label: "Difference to " + v.Control + " over time, with bands that hold together with 95%",
 		names: v.Names(), skip: slices.Index(v.Names(), v.Control), zero: true}
 	for _, p := range v.Points {
 		c.add(p.Time, p.Differences)
@@ -322,7 +322,7 @@ func change(name string, v float64) string {
 	return signed(v)
 }
 
-func percent(v float64) string { return number(100*v) + " %" }
+func percent(v float64) string { return number(100*v) + "%" }
 
 func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 

@@ -103,17 +103,17 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		`Summer <sale>`, `Experiment on the placement “home”, 1 June 2026 to 16 June 2026, 09:30 UTC, still running. 123,456 of 123,600 visits count.`,
 		`Ship “ours”. “ours” earns at least 0.021 more per visit than “shop”. The whole`,
-		`shopwhat the shop shows by itself45 %55,6005 % 1.11.04 to 1.17 –`,
-		`oursthe policy auto, the one of the placement45 %55,4005.6 % 1.251.18 to 1.32 +0.15+0.021 to +0.28`,
-		`the policy ts-mnl, which learns for this variant10 %12,4564.82 % 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
+		`shopwhat the shop shows by itself45%55,6005% 1.11.04 to 1.17 –`,
+		`oursthe policy auto, the one of the placement45%55,4005.6% 1.251.18 to 1.32 +0.15+0.021 to +0.28`,
+		`the policy ts-mnl, which learns for this variant10%12,4564.82% 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
 		`ours over a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on+0.2+0.004 to +0.4`,
 		`With “ours” in all 123,456 visits the shop would have earned +18,518 EUR against “shop”: from +2,593 to +34,568.`,
 		`A change is worth making if it gains 0.01 EUR per visit.`,
 		`Revenue per visit, in EUR, with intervals`,
-		`Nothing speaks against it (p = 0.42`, `shop20,10045 %`,
-		`5 June 2026, 08:00 UTC: 45 % shop, 45 % ours, 10 % a-rival`, `35 % of the shoppers got another variant`,
+		`Nothing speaks against it (p = 0.42`, `shop20,10045%`,
+		`5 June 2026, 08:00 UTC: 45% shop, 45% ours, 10% a-rival`, `35% of the shoppers got another variant`,
 		`The learner of a variant learns from its own shoppers only.`,
-		`oursvisits with a sale5.6 % −1 points−2 points to −0.5 pointsworse`,
+		`oursvisits with a sale5.6% −1 points−2 points to −0.5 pointsworse`,
 		`phoneours900+0.2−1 to +1.4`, `all othersours90+0.5−3 to +4`,
 	} {
 		expect.Contains(t, text, want, "the page")
@@ -193,7 +193,7 @@ func TestSentences(t *testing.T) {
 			r.Learn = api.LearnAll
 		},
 		"The picture begins with the second point in time.": func(r *api.ExperimentReport) { r.Points = r.Points[:1] },
-		"0 %0– – –": func(r *api.ExperimentReport) { // a variant without visits
+		"0%0– – –": func(r *api.ExperimentReport) { // a variant without visits
 			r.Variants[2].Share, r.Variants[2].Group, r.Variants[2].Difference = 0, api.Totals{}, nil
 		},
 		"0 of 0 visits count.": func(r *api.ExperimentReport) {

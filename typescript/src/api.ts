@@ -185,7 +185,7 @@ export interface DecideRequest {
   min_size?: number | undefined;
   /** Whether the answer has the stored payloads of the items shown. */
   payload?: boolean | undefined;
-  /** Features of the user, by name. */
+  /** Features of the shopper, by name. */
   shopper?: Record<string, unknown> | undefined;
   /** At most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment; a placement with shopper_history also remembers by it what the shopper has seen and bought, and others ignore it. With shopper_history the log keeps a hash of it under a key that an erasure deletes, and a repeated decision_id with another shopper gets 409; without it an experiment or a hold-out logs an unkeyed hash, and a repeated decision_id gets the first answer whoever the shopper is. */
   shopper_id?: string | undefined;
@@ -572,7 +572,7 @@ export interface Guard {
 export interface GuardCheck {
   /** Decisions that the check has seen so far. */
   decisions: number;
-  /** The smallest fall that the check would notice by now, as a share of sales or earnings: 0.3 is a fall by 30 %. Left out while it would notice none. */
+  /** The smallest fall that the check would notice by now, as a share of sales or earnings: 0.3 is a fall by 30%. Left out while it would notice none. */
   detectable_fall?: number | undefined;
   /** When the check begins; left out if it does not wait for a time. */
   from?: string | undefined;
@@ -1559,7 +1559,7 @@ export interface Variant {
 export interface VariantMetric {
   /** Above the control's, per decision; left out of the control, and before there are decisions of both. */
   difference?: Interval | undefined;
-  /** Per decision; each interval by itself holds at all times with 95 %. */
+  /** Per decision; each interval by itself holds at all times with 95%. */
   mean: Interval;
   variant: string;
   /** Whether it is surely worse than the control's. */
@@ -1569,7 +1569,7 @@ export interface VariantMetric {
 export interface VariantReport {
   /** Decisions, with those that wait for an outcome. */
   decisions_made: number;
-  /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both. */
+  /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%. Left out of the control, and before there are decisions of both. */
   difference?: Interval | undefined;
   /** Decisions that showed the caller's baseline in place of the placement's policy, during an alarm. */
   fallback_decisions?: number | undefined;
@@ -1579,7 +1579,7 @@ export interface VariantReport {
   latency?: Latency | undefined;
   /** Of the policy. */
   learner?: LearnerReport | undefined;
-  /** Revenue a decision; each interval by itself holds at all times with 95 %. */
+  /** Revenue a decision; each interval by itself holds at all times with 95%. */
   mean: Interval;
   name: string;
   /** Of the units in the experiment. */

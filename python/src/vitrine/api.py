@@ -206,7 +206,7 @@ class DecideRequest(TypedDict):
     payload: NotRequired[bool]
     """Whether the answer has the stored payloads of the items shown."""
     shopper: NotRequired[dict[str, Any]]
-    """Features of the user, by name."""
+    """Features of the shopper, by name."""
     shopper_id: NotRequired[str]
     """At most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment; a placement with shopper_history also remembers by it what the shopper has seen and bought, and others ignore it. With shopper_history the log keeps a hash of it under a key that an erasure deletes, and a repeated decision_id with another shopper gets 409; without it an experiment or a hold-out logs an unkeyed hash, and a repeated decision_id gets the first answer whoever the shopper is."""
     slots: NotRequired[list[Slot]]
@@ -1568,7 +1568,7 @@ class VariantMetric(TypedDict):
     difference: NotRequired[Interval]
     """Above the control's, per decision; left out of the control, and before there are decisions of both."""
     mean: Interval
-    """Per decision; each interval by itself holds at all times with 95 %."""
+    """Per decision; each interval by itself holds at all times with 95%."""
     variant: str
     worse: bool
     """Whether it is surely worse than the control's."""
@@ -1578,7 +1578,7 @@ class VariantReport(TypedDict):
     decisions_made: int
     """Decisions, with those that wait for an outcome."""
     difference: NotRequired[Interval]
-    """Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both."""
+    """Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%. Left out of the control, and before there are decisions of both."""
     fallback_decisions: NotRequired[int]
     """Decisions that showed the caller's baseline in place of the placement's policy, during an alarm."""
     late_revenue: float
@@ -1588,7 +1588,7 @@ class VariantReport(TypedDict):
     learner: NotRequired[LearnerReport]
     """Of the policy."""
     mean: Interval
-    """Revenue a decision; each interval by itself holds at all times with 95 %."""
+    """Revenue a decision; each interval by itself holds at all times with 95%."""
     name: str
     share: float
     """Of the units in the experiment."""

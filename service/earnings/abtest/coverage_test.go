@@ -34,14 +34,14 @@ func same(p float64) func(int, int) float64 { return func(int, int) float64 { re
 func one(*rand.Rand) float64                { return 1 }
 
 var worlds = []world{
-	{name: "equal variants, 5 % buy", shares: []float64{0.5, 0.5}, decisions: 20_000, rate: same(0.05), price: one,
+	{name: "equal variants, 5% buy", shares: []float64{0.5, 0.5}, decisions: 20_000, rate: same(0.05), price: one,
 		bound: 1},
-	{name: "equal variants, 1 % buy", shares: []float64{0.5, 0.5}, decisions: 20_000, rate: same(0.01), price: one,
+	{name: "equal variants, 1% buy", shares: []float64{0.5, 0.5}, decisions: 20_000, rate: same(0.01), price: one,
 		bound: 1},
-	{name: "5 % and 6 %, prices from 1 to 100", shares: []float64{0.5, 0.5}, decisions: 20_000, bound: 100,
+	{name: "5% and 6%, prices from 1 to 100", shares: []float64{0.5, 0.5}, decisions: 20_000, bound: 100,
 		rate:  func(_, v int) float64 { return 0.05 + 0.01*float64(v) },
 		price: func(rng *rand.Rand) float64 { return math.Pow(100, rng.Float64()) }},
-	{name: "a share of 5 %", shares: []float64{0.95, 0.05}, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
+	{name: "a share of 5%", shares: []float64{0.95, 0.05}, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
 	{name: "four variants", shares: []float64{0.4, 0.3, 0.2, 0.1}, decisions: 20_000, rate: same(0.05), price: one,
 		bound: 1},
 	{name: "four variants, one of which has no share at first", shares: []float64{0.5, 0.3, 0.2, 0},
@@ -157,7 +157,7 @@ func bucketsOf(shares []float64) (counts []int) {
 	return counts
 }
 
-// In at least 95 % of experiments, the true differences of all pairs lie in their intervals at all looks
+// In at least 95% of experiments, the true differences of all pairs lie in their intervals at all looks
 // simultaneously, even if shoppers come back, revenues drift and shares change.
 func TestCoverage(t *testing.T) {
 	if *table {
@@ -188,7 +188,7 @@ func (w *world) cover(t *testing.T) {
 	}
 	n := float64(*runs)
 	if *table {
-		fmt.Printf("| %s | %.1f %% | %.1f %% | %.1f %% | %.4f | %.4f |\n",
+		fmt.Printf("| %s | %.1f%% | %.1f%% | %.1f%% | %.4f | %.4f |\n",
 			w.name, 100*held/n, 100*without/n, 100*naive/n, width/n, naiveWidth/n)
 	}
 	if least := 0.95*n - 3*math.Sqrt(0.95*0.05*n); held < least {

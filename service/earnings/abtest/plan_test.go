@@ -44,7 +44,7 @@ func TestPlan(t *testing.T) {
 			}
 		}
 		if end < runs*7/10 || half > runs/2 {
-			t.Errorf("rates %v: planned are %.0f decisions for 80 %% of %d experiments; %d have shown the gain by "+
+			t.Errorf("rates %v: planned are %.0f decisions for 80%% of %d experiments; %d have shown the gain by "+
 				"then, and %d half-way", c.rates, n, runs, end, half)
 		}
 	}
@@ -164,7 +164,7 @@ func TestWeigh(t *testing.T) {
 	}
 }
 
-// The segments' sums add up to the experiment's. In at least 95 % of experiments all true differences lie in the
+// The segments' sums add up to the experiment's. In at least 95% of experiments all true differences lie in the
 // intervals of all segments at all looks.
 func TestSegments(t *testing.T) {
 	worth := func(unit int) (string, float64) {

@@ -32,7 +32,7 @@ const (
 	manyValued = 32 // sales before their values are compared; times the variance of the logs, if above 1
 	mostTimes  = 3  // by which the variants' values may differ, in declared revenues
 	rarest     = 8  // a variant that never sold may sell this many times more rarely than the others
-	fewLost    = 50 // a row that has ended is ignored below 1/fewLost of the decisions: it hides under 2 % of the revenue
+	fewLost    = 50 // a row that has ended is ignored below 1/fewLost of the decisions: it hides under 2% of the revenue
 )
 
 // value adds a sale's value.

@@ -282,7 +282,7 @@ func TestRatioByHand(t *testing.T) {
 	}
 }
 
-// The test errs as rarely as promised, at all times, even if the shares change; and it detects 48 % instead of 50 %.
+// The test errs as rarely as promised, at all times, even if the shares change; and it detects 48% instead of 50%.
 func TestRatio(t *testing.T) {
 	play := func(seed uint64, share, truth float64) (p float64) {
 		rng := rand.New(rand.NewPCG(seed, 9))

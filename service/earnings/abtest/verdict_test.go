@@ -118,7 +118,7 @@ func (c *trial) ruled(runs int) map[string]int {
 	return count
 }
 
-// However often one looks, at most 5 % of experiments ship a variant that does not gain enough or is not the best, and
+// However often one looks, at most 5% of experiments ship a variant that does not gain enough or is not the best, and
 // nearly all ship the right one.
 func TestVerdictErrs(t *testing.T) {
 	runs := *runs / 2
@@ -235,7 +235,7 @@ func TestLimit(t *testing.T) {
 	}
 	silence := func(b api.VariantReport, v api.Verdict) [2]uint64 { return [2]uint64{b.WithoutSale, b.Silence} }
 	serve(100, 1, 1)
-	// 100 of 1,000 sell. log(101 · 102/0.001) = 16.1 nats: at least 5.47 % sell. This is the 100th row: its error is
+	// 100 of 1,000 sell. log(101 · 102/0.001) = 16.1 nats: at least 5.47% sell. This is the 100th row: its error is
 	// 0.000375/56/64, whose log is −16.1; and −log(1 − 0.75 · 0.0547) = 0.0419: the limit is 384
 	expect.Equal(t, silence(serve(38, 1, 0)), [2]uint64{380, 0}, "below the limit")
 	expect.Equal(t, silence(serve(1, 1, 0)), [2]uint64{390, 390}, "beyond the limit")
@@ -365,7 +365,7 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-// A variant that sells twice as often, and refunds half of that, earns as much as the other. In at least 95 % of
+// A variant that sells twice as often, and refunds half of that, earns as much as the other. In at least 95% of
 // experiments the interval contains 0 at all looks, and no variant is shipped.
 func TestRefundsAreNoGain(t *testing.T) {
 	c := trial{rates: []float64{0.25, 0.5}, refunds: []float64{0, 0.5}}

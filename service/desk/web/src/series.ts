@@ -80,7 +80,7 @@ export interface OverviewAnswer {
   health?: Health[];
 }
 
-// z is the quantile of bands: 95 % of a normal distribution.
+// z is the quantile of bands: 95% of a normal distribution.
 export const z = 1.96;
 
 // settled are the means of points whose decisions have nearly all ended: before that sales are there and the others are not.

@@ -9,7 +9,7 @@ export default function New() {
   const [name, setName] = useState("");
   const [currency, setCurrency] = useState("");
   if (!useMay("admin")) return <Empty>A key with the scope admin may create placements.</Empty>;
-  // 2 % of visits see random pages, so that there is a comparison from the start.
+  // 2% of visits see random pages, so that there is a comparison from the start.
   const config = { max_size: 3, features: [{ name: "price", kind: "number" }], mode: "explore", explore_share: 0.02 };
   return (
     <Card title="A spot where Vitrine chooses what to show">
