@@ -120,8 +120,8 @@ type Decision struct {
 
 // Outcome reports the customer's choice, or choices.
 type Outcome struct {
-	Choice  *string  `json:"choice" required:"false" minLength:"1" doc:"the id of the item that was taken, one unit at its revenue; null for none"`
-	Choices []Choice `json:"choices" required:"false" nullable:"true" maxItems:"1000" doc:"in place of choice: the items that were taken, each once; [] or null for none"`
+	Choice  *string  `json:"choice" required:"false" minLength:"1" doc:"the id of the item that was taken, one unit at its revenue; null for none, or if choices lists them. One of the two is required"`
+	Choices []Choice `json:"choices" required:"false" nullable:"true" maxItems:"1000" doc:"in place of choice: the items that were taken, each once; [] or null for none. Null next to a choice is ignored"`
 }
 
 // MarshalJSONTo implements json.MarshalerTo. An outcome without choices always names its choice.

@@ -23,7 +23,7 @@ type Stats struct {
 	Memory    int    `json:"memory_bytes" doc:"bytes of remembered decisions"`
 	Charged   int64  `json:"reserved_bytes" doc:"bytes that the service reserves for the placement and its learner"`
 
-	RememberedSince *time.Time `json:"remembered_since,omitempty" doc:"when the oldest decision was made that has ended and is still in memory. Late outcomes and corrections of forgotten decisions get 404; more memory remembers longer. Left out while no decision is forgotten"`
+	RememberedSince *time.Time `json:"remembered_since,omitempty" doc:"when the oldest decision was made that has ended and is still in memory and in the log. Late outcomes and corrections of forgotten decisions get 404; more memory and a longer retention remember longer. Left out while no decision is forgotten"`
 
 	Shoppers *ShopperStats `json:"shoppers,omitempty" doc:"what the placement remembers of its shoppers; left out without shopper_history"`
 

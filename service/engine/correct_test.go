@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -252,7 +253,7 @@ func TestForgottenMoney(t *testing.T) {
 	forgotten := e.Correct(t.Context(), "home", fmt.Sprint("d", first-1), api.Correction{ID: "c", Item: "sku0"}, 0)
 	is(t, "a forgotten one", forgotten, engine.ErrNotFound)
 	expect.Equal(t, forgotten.Error(),
-		fmt.Sprintf(`decision "d%d": not found: the placement has forgotten decisions of before %s: give it more memory to remember them longer`, first-1, s.RememberedSince.Format(time.RFC3339)), forgotten)
+		fmt.Sprintf(`decision "d%d": not found: the placement has forgotten decisions of before %s: to remember them longer, give it more memory, or the log a longer [retention]`, first-1, s.RememberedSince.Format(time.RFC3339)), forgotten)
 	for k := range 20 {
 		is(t, "the last one", e.Correct(t.Context(), "home", "d99", api.Correction{ID: fmt.Sprint("c", k), Item: "sku0",
 			Value: new(-0.01)}, 0), nil)
@@ -262,6 +263,34 @@ func TestForgottenMoney(t *testing.T) {
 		t.Errorf("decisions are remembered since %v, %v, with %d bytes", after.RememberedSince, err, after.Memory)
 	}
 	replays(t, e, engine.Options{Store: store, Build: buildToy})
+}
+
+// Decisions whose entries were removed from the log are forgotten as well.
+func TestMoneyOfRemovedEntries(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
+	var from uint64
+	for k := range 20 {
+		if k == 10 {
+			from = e.Sequence() + 1
+		}
+		id, now := fmt.Sprint("d", k), int64(k)*int64(time.Second)
+		decide(t, e, "home", stock(id, 1), now)
+		is(t, "a sale", e.Outcome(t.Context(), "home", id, "sku0", now), nil)
+	}
+	if s := fatal.Or(e.StatsNow(t.Context(), "home"))(t); s.RememberedSince != nil {
+		t.Errorf("decisions are remembered since %v", s.RememberedSince)
+	}
+	fatal.If(t, store.TruncateBefore(t.Context(), from))
+	forgotten := e.Correct(t.Context(), "home", "d9", api.Correction{ID: "c", Item: "sku0"}, 0)
+	is(t, "a forgotten one", forgotten, engine.ErrNotFound)
+	if !strings.Contains(forgotten.Error(), "has forgotten decisions of before 1970-01-01T00:00:10Z") {
+		t.Error(forgotten)
+	}
+	is(t, "the first that is left", e.Correct(t.Context(), "home", "d10", api.Correction{ID: "c", Item: "sku0"}, 0), nil)
+	s := fatal.Or(e.StatsNow(t.Context(), "home"))(t)
+	expect.Equal(t, *s.RememberedSince, time.Unix(10, 0).UTC())
 }
 
 // A correction counts even if a decision of the same commit makes the placement forget the one that it corrects.

@@ -164,7 +164,15 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return v.Stats(), nil
+	return v.Stats(e.state.First.Load()), nil
+}
+
+// StatsNow is [Engine.Stats] after asking the log for its first entry, before which decisions are forgotten.
+func (e *Engine) StatsNow(ctx context.Context, name string) (api.Stats, error) {
+	if _, err := e.firstEntry(ctx); err != nil {
+		return api.Stats{}, err
+	}
+	return e.Stats(name)
 }
 
 // Series returns a placement's sums for the time span before now (0: all time), in at most points + 1 points.

@@ -20,7 +20,7 @@ func (e *Engine) Explain(ctx context.Context, placement, id string, now int64,
 		return nil, err
 	}
 	if f == nil {
-		return nil, e.missing(placement, id)
+		return nil, e.missing(ctx, placement, id)
 	}
 	if turn != nil {
 		leave, err := turn()

@@ -41,8 +41,8 @@ func (e *Engine) Choose(ctx context.Context, placement, decision string, choices
 //	P(item k is chosen) = v_k / max(1, Σ v)
 //
 // with a draw that follows from the placement's seed and the decision's id, so that an import of the same rewards draws
-// the same choice. The choice equals the rewards in expectation, and rewards of 0 and 1 are exact. If no item is chosen
-// and some items have no reward yet, the decision stays open for these, with the remaining probability,
+// the same choice. If no item is chosen and some items have no reward yet, the decision stays open for these, with the
+// remaining probability,
 //
 //	P(item k is chosen | none of the m reported before) = v_k / max(1 − v_1 − … − v_m, Σ v)
 //

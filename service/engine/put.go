@@ -144,6 +144,7 @@ func (e *Engine) firstEntry(ctx context.Context) (uint64, error) {
 	case err != nil:
 		return 0, fmt.Errorf("%w: %w", ErrUnread, err)
 	}
+	e.state.First.Store(x.First)
 	return x.First, nil
 }
 

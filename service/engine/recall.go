@@ -83,10 +83,8 @@ func (e *Engine) concerning(ctx context.Context, placement, id string,
 		switch {
 		case err != nil:
 			return err
-		case f == nil:
-			return e.missing(placement, id)
-		case f.Offer == nil:
-			return state.UnknownDecision(id)
+		case f == nil, f.Offer == nil:
+			return e.missing(ctx, placement, id)
 		}
 		err = e.submit(ctx, func(b *state.Batch) error {
 			if err := b.Still(f); err != nil {
@@ -101,7 +99,10 @@ func (e *Engine) concerning(ctx context.Context, placement, id string,
 }
 
 // missing returns the error for a decision that is not remembered.
-func (e *Engine) missing(placement, id string) error {
+func (e *Engine) missing(ctx context.Context, placement, id string) error {
+	if _, err := e.firstEntry(ctx); err != nil {
+		return err
+	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.state.Missing(e.state.Placements[placement], id)

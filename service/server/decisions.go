@@ -114,9 +114,10 @@ func (s *Server) try(c *call) error {
 var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
 
 func (s *Server) outcome(c *call) error {
+	const unset = "\xff" // in no JSON
 	missing := new(0)
 	// This default is invalid: the body must contain a choice or choices.
-	o := api.Outcome{Choice: new(""), Choices: []api.Choice{{Quantity: missing}}}
+	o := api.Outcome{Choice: new(unset), Choices: []api.Choice{{Quantity: missing}}}
 	err := c.readReport(&o)
 	var field *api.FieldError
 	switch {
@@ -126,15 +127,18 @@ func (s *Server) outcome(c *call) error {
 		return err
 	}
 	isMissing := len(o.Choices) == 1 && o.Choices[0].Quantity == missing
-	switch isEmpty := o.Choice != nil && *o.Choice == ""; {
-	case isMissing && isEmpty:
-		return errChoice
-	case isMissing && o.Choice == nil:
+	if isMissing {
 		o.Choices = nil
-	case isMissing:
-		o.Choices = []api.Choice{{Item: *o.Choice}}
-	case !isEmpty:
+	}
+	switch {
+	case o.Choice == nil: // only the choices count
+	case *o.Choice == "", *o.Choice == unset && isMissing:
+		return errChoice
+	case *o.Choice == unset:
+	case o.Choices != nil:
 		return &api.FieldError{Field: "/choices", Message: "comes with choice: leave one of the two out"}
+	default:
+		o.Choices = []api.Choice{{Item: *o.Choice}}
 	}
 	err = s.engine.Choose(c.ctx, c.placement, c.PathValue("id"), o.Choices, c.now)
 	if errors.Is(err, engine.ErrLate) {

@@ -77,6 +77,11 @@ func TestErrorsAreReadable(t *testing.T) {
 		{"GET", decide + "/x/explanation?search=lag", ``, `\"lag\": must be log`},
 		{"POST", "/v1/placements/home/decisions/x/outcome", `{"choise":"a"}`, `did you mean \"choice\"?`},
 		{"POST", "/v1/placements/home/decisions/x/outcome", `{"choice":3}`, ``},
+		{"POST", "/v1/placements/home/decisions/x/outcome", `{"choice":"","choices":null}`, `must be the id of an item`},
+		{"POST", "/v1/placements/home/decisions/x/outcome", `{"choice":"","choices":[]}`, `must be the id of an item`},
+		{"POST", "/v1/placements/home/decisions/x/outcome", `{"choice":"a","choices":[]}`, `comes with choice`},
+		{"POST", "/v1/placements/home/decisions/x/outcome", `{"choices":[{}],"choice":"a"}`, `comes with choice`},
+		{"POST", "/v1/placements/home/decisions/x/outcome", `{}`, `must be the id of an item`},
 		{"POST", "/v1/placements/home/rollback", `{"version":"last"}`, `have a string, want a whole number`},
 		{"POST", "/v1/placements/home/rollback", `{"version":-2}`, `must be a whole number`},
 		{"PUT", "/v1/placements/home/items", `{"items":[{"id":"a","featurs":{}}]}`, ``},
@@ -120,6 +125,26 @@ func TestErrorsAreReadable(t *testing.T) {
 		if a := s.ask("PUT", put, put1+"}", header, "x/y"); a.status != 415 || goSyntax.MatchString(a.body) {
 			t.Errorf("%s: %d %s", header, a.status, a.body)
 		}
+	}
+}
+
+// In an outcome null next to the other member is ignored: clients that write all members can report.
+func TestNullsInOutcomes(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	for body, want := range map[string]string{
+		`{"choice":"sku1","choices":null}`:            `"choice":"sku1"`,
+		`{"choice":null,"choices":[{"item":"sku1"}]}`: `"choice":"sku1"`,
+		`{"choice":null,"choices":null}`:              `"choice":null`,
+		`{"choices":[{"item":"sku1","quantity":2}]}`:  `"quantity":2`,
+	} {
+		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"d",`+items+`}`)
+		s.want(204, "POST", "/v1/placements/home/decisions/d/outcome", body)
+		if got := s.want(200, "GET", "/v1/placements/home/decisions/d", "").body; !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
+		s.want(204, "DELETE", "/v1/placements/home", "")
+		s.want(201, "PUT", "/v1/placements/home", home)
 	}
 }
 

@@ -137,9 +137,10 @@ func (s *Server) routes() (all []*route) {
 			"set, what rules cost.").
 			with(searchLog).gives(200, api.Explanation{}))
 	on("POST "+placement+"/decisions/{id}/rewards", report, s.rewards, op("rewards", "Report what became of a "+
-		"decision by numbers: what items shown have earned, as shares of a choice. They become a choice by "+
-		"chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items "+
-		"without a reward. The first reward of an item counts; later ones, and rewards after the attribution "+
+		"decision by numbers: what items shown have earned, as shares of a choice. They become a choice of at most "+
+		"one item by chance, which is the rewards in expectation. If they sum to more than 1, they are divided by "+
+		"the sum: report several sales as an outcome with choices. The decision stays open for items without a "+
+		"reward. The first reward of an item counts; later ones, and rewards after the attribution "+
 		"window, get 204 and change nothing.").
 		takes(api.Rewards{}, `{"rewards":[{"item":"sku1","value":0.5}]}`).gives(204, nil).fails(409))
 	on("POST "+placement+"/decisions/{id}/metrics", report, s.measure, op("measure", "Report what an experiment "+
@@ -154,7 +155,7 @@ func (s *Server) routes() (all []*route) {
 		"with a public key.").
 		takes(api.Correction{}, `{"id":"return-4711","item":"sku1","value":-5.1}`).gives(204, nil).fails(409))
 
-	on("GET "+placement+"/stats", read, func(c *call) error { return c.reply(e.Stats(c.placement)) },
+	on("GET "+placement+"/stats", read, func(c *call) error { return c.reply(e.StatsNow(c.ctx, c.placement)) },
 		op("stats", "The counters of a placement: decisions, outcomes, learning, calibration, revenue.").gives(200,
 			api.Stats{}))
 	on("GET "+placement+"/series", read, s.series, op("series", "What a placement did over time: decisions, "+

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -284,9 +285,9 @@ func (s *State) Missing(p *Placement, id string) error {
 	if p != nil && p.evictedIDs.Knows(id) {
 		return tooSmall(p, id)
 	}
-	if since := p.rememberedSince(); since != nil {
-		return fmt.Errorf("%w: the placement has forgotten decisions of before %s: give it more memory to "+
-			"remember them longer", UnknownDecision(id), since.Format(time.RFC3339))
+	if since := p.rememberedSince(s.First.Load()); since != nil {
+		return fmt.Errorf("%w: the placement has forgotten decisions of before %s: to remember them longer, give it "+
+			"more memory, or the log a longer [retention]", UnknownDecision(id), since.Format(time.RFC3339))
 	}
 	return UnknownDecision(id)
 }
@@ -318,13 +319,18 @@ func tooSmall(p *Placement, id string) error {
 		p.Config.MemoryBytes, p.Name, holds, p.Config.AttributionWindow)
 }
 
-// rememberedSince returns the time of the oldest ended decision in memory, or nil if no decision is forgotten.
-func (p *Placement) rememberedSince() *time.Time {
-	if p == nil || len(p.closed.records) == 0 ||
-		p.Earnings.Counts.Offered == uint64(p.Open.Len()+len(p.closed.records)) {
+// rememberedSince returns the time of the oldest ended decision that is in memory and in the log, whose first entry is
+// given, or nil if no decision is forgotten.
+func (p *Placement) rememberedSince(first uint64) *time.Time {
+	if p == nil || len(p.closed.records) == 0 {
 		return nil
 	}
-	return new(time.Unix(0, p.closed.records[0].time).UTC())
+	list := p.closed.records // nearly in the order of their entries
+	at := sort.Search(len(list), func(i int) bool { return list[i].Entry >= first })
+	if at == 0 && p.Earnings.Counts.Offered == uint64(p.Open.Len()+len(list)) {
+		return nil
+	}
+	return new(time.Unix(0, list[min(at, len(list)-1)].time).UTC())
 }
 
 // UnknownDecision returns the error of a decision that is not remembered.

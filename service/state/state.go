@@ -33,6 +33,7 @@ type State struct {
 	Offers     offer.Recent       // of the last of them
 	run        func(learn func()) // starts a learner, which learns until it is stopped
 	Log        eventlog.Log       // from which second learners learn; nil in audits
+	First      atomic.Uint64      // the log's first entry when last asked for; not part of the state
 	relearned  []relearned        // the second learners that there were
 
 	Size        func(setup.Spec) (setup.Size, error) // of a learner; nil is unknown

@@ -9,8 +9,8 @@ import (
 	"vitrine/service/learner"
 )
 
-// Stats returns the counters of a placement.
-func (v *View) Stats() api.Stats {
+// Stats returns the counters of a placement, given the log's first entry.
+func (v *View) Stats(first uint64) api.Stats {
 	p, config := v.Placement, v.Config()
 	c := &p.Earnings.Counts
 	seen, current := v.Worker.Progress(), v.Worker.Current()
@@ -28,7 +28,7 @@ func (v *View) Stats() api.Stats {
 		ByPolicy: c.Arms[0].Report(), ByChance: c.Arms[1].Report(), ByBaseline: c.Arms[2].Report(),
 		Calibration: c.Calibration, Shadow: c.Shadow,
 	}
-	s.RememberedSince, s.Shoppers = p.rememberedSince(), p.memory.Stats()
+	s.RememberedSince, s.Shoppers = p.rememberedSince(first), p.memory.Stats()
 	if v.Page.Catalogue != nil {
 		head := v.Page.Catalogue.Head()
 		s.Items, s.CatalogueEntry = head.Items, head.Version

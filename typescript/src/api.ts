@@ -859,9 +859,9 @@ export interface OtherSet {
 }
 
 export interface Outcome {
-  /** The id of the item that was taken, one unit at its revenue; null for none. */
+  /** The id of the item that was taken, one unit at its revenue; null for none, or if choices lists them. One of the two is required. */
   choice?: string | null | undefined;
-  /** In place of choice: the items that were taken, each once; [] or null for none. */
+  /** In place of choice: the items that were taken, each once; [] or null for none. Null next to a choice is ignored. */
   choices?: readonly Choice[] | null | undefined;
 }
 
@@ -1490,7 +1490,7 @@ export interface Stats {
   problem?: string | undefined;
   /** While a second learner learns from the log. */
   relearning?: Relearning | undefined;
-  /** When the oldest decision was made that has ended and is still in memory. Late outcomes and corrections of forgotten decisions get 404; more memory remembers longer. Left out while no decision is forgotten. */
+  /** When the oldest decision was made that has ended and is still in memory and in the log. Late outcomes and corrections of forgotten decisions get 404; more memory and a longer retention remember longer. Left out while no decision is forgotten. */
   remembered_since?: string | undefined;
   /** Bytes that the service reserves for the placement and its learner. */
   reserved_bytes: number;
@@ -1745,7 +1745,7 @@ export interface Routes {
   putItems: { takes: { path: { name: string }; body: ItemList }; answer: ItemsChanged };
   /** Create or change a placement. A change of its features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which says what would be lost, unless the query has reset=true or relearn=log. The learner before is then kept as a version. The ETag of the answer is for If-Match. A configuration that the placement has already is no change and gets 200, even if If-Match or If-None-Match does not hold, so that a PUT may be repeated. */
   putPlacement: { takes: { path: { name: string }; query?: { "reset"?: string | number | boolean | undefined; "relearn"?: string | number | boolean | undefined } | undefined; header?: { "If-Match"?: string | number | boolean | undefined; "If-None-Match"?: string | number | boolean | undefined } | undefined; body: Placement }; answer: Placement };
-  /** Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice by chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing. */
+  /** Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice of at most one item by chance, which is the rewards in expectation. If they sum to more than 1, they are divided by the sum: report several sales as an outcome with choices. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing. */
   rewards: { takes: { path: { name: string; id: string }; body: Rewards }; answer: null };
   /** Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version. */
   rollBack: { takes: { path: { name: string }; header?: { "If-Match"?: string | number | boolean | undefined; "If-None-Match"?: string | number | boolean | undefined } | undefined; body: Rollback }; answer: null };

@@ -868,9 +868,9 @@ class OtherSet(TypedDict):
 
 class Outcome(TypedDict):
     choice: NotRequired[str | None]
-    """The id of the item that was taken, one unit at its revenue; null for none."""
+    """The id of the item that was taken, one unit at its revenue; null for none, or if choices lists them. One of the two is required."""
     choices: NotRequired[list[Choice] | None]
-    """In place of choice: the items that were taken, each once; [] or null for none."""
+    """In place of choice: the items that were taken, each once; [] or null for none. Null next to a choice is ignored."""
 
 
 class Outliers(TypedDict):
@@ -1499,7 +1499,7 @@ class Stats(TypedDict):
     relearning: NotRequired[Relearning]
     """While a second learner learns from the log."""
     remembered_since: NotRequired[str]
-    """When the oldest decision was made that has ended and is still in memory. Late outcomes and corrections of forgotten decisions get 404; more memory remembers longer. Left out while no decision is forgotten."""
+    """When the oldest decision was made that has ended and is still in memory and in the log. Late outcomes and corrections of forgotten decisions get 404; more memory and a longer retention remember longer. Left out while no decision is forgotten."""
     reserved_bytes: int
     """Bytes that the service reserves for the placement and its learner."""
     shadow: Comparison
@@ -1915,7 +1915,7 @@ class Routes:
         return answer
 
     def rewards(self, name: str, id: str, /, **body: Unpack[Rewards]) -> None:
-        """Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice by chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing."""
+        """Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice of at most one item by chance, which is the rewards in expectation. If they sum to more than 1, they are divided by the sum: report several sales as an outcome with choices. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing."""
         self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/rewards", {}, {}, body)
 
     def roll_back(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Rollback]) -> None:
@@ -2216,7 +2216,7 @@ class AsyncRoutes:
         return answer
 
     async def rewards(self, name: str, id: str, /, **body: Unpack[Rewards]) -> None:
-        """Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice by chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing."""
+        """Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice of at most one item by chance, which is the rewards in expectation. If they sum to more than 1, they are divided by the sum: report several sales as an outcome with choices. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing."""
         await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/rewards", {}, {}, body)
 
     async def roll_back(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Rollback]) -> None:
