@@ -66,7 +66,7 @@ func (w window) request(id string, rng *rand.Rand) (r *api.Request, utilities ma
 func valueOf(f api.Feature, level int) api.Value {
 	switch {
 	case f.Kind == "number":
-		return api.Number(f.Name, f.Center+(float64(level)-1.5)*f.Scale)
+		return api.Number(f.Name, f.Center+(float64(level)-1.5)**f.Scale)
 	case f.Kind == "object":
 		return api.Object(f.Name, fmt.Sprintf(`{"level":"of %d"}`, level))
 	case f.Values != nil:

@@ -83,7 +83,7 @@ func (p *pusher) placement(ctx context.Context, t *testing.T) {
 	t.Helper()
 	c := &client.Client{Base: *p.url.Load()}
 	fatal.Or(c.Put(ctx, "home", &api.Placement{MaxSize: 2,
-		Features: []api.Feature{{Name: "x", Kind: "number", Scale: 1e6}},
+		Features: []api.Feature{{Name: "x", Kind: "number", Scale: new(1e6)}},
 		Policy:   map[string]any{"name": "greedy"}}))(t)
 }
 

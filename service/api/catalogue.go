@@ -1,7 +1,7 @@
 package api
 
 import (
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -10,7 +10,7 @@ import (
 
 // CatalogueItem is an item of a placement's catalogue. A request may name it by its id.
 type CatalogueItem struct {
-	ID         string         `json:"id" minLength:"1" maxLength:"200"`
+	ID         string         `json:"id" minLength:"1" doc:"at most 200 bytes of UTF-8, and not . or .., which no URL can hold"`
 	Features   Values         `json:"features,omitzero" doc:"numbers, strings and objects by the features' names"`
 	Revenue    *float64       `json:"revenue,omitempty" minimum:"0" maximum:"1e12" doc:"the revenue if it is taken; 1 by default"`
 	Groups     []string       `json:"groups,omitzero" doc:"names of groups, for filters and limits"`
@@ -23,17 +23,20 @@ type CatalogueItem struct {
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom. Null is a field's default, with which a patch replaces the item's
-// value. The default of a time is the zero time. A number may not be null, into which JavaScript turns NaN.
+// value. The default of a time is the zero time. A number may not be null, into which JavaScript turns NaN, and neither
+// may an object.
 func (c *CatalogueItem) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 	type item CatalogueItem // without this method
 	v := struct {
 		item
-		Revenue    notNull              `json:"revenue"`
+		Revenue    notNull[float64]     `json:"revenue"`
 		Groups     orDefault[[]string]  `json:"groups"`
-		Space      notNull              `json:"space"`
+		Space      notNull[float64]     `json:"space"`
 		Available  orDefault[bool]      `json:"available"`
 		ValidFrom  orDefault[time.Time] `json:"valid_from"`
 		ValidUntil orDefault[time.Time] `json:"valid_until"`
+
+		Attributes notNull[map[string]any] `json:"attributes"`
 	}{
 		Groups:    orDefault[[]string]{byDefault: []string{}},
 		Available: orDefault[bool]{byDefault: true},
@@ -46,6 +49,9 @@ func (c *CatalogueItem) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 		v.ValidFrom.is, v.ValidUntil.is
 	if v.Groups.is != nil {
 		c.Groups = *v.Groups.is
+	}
+	if v.Attributes.is != nil {
+		c.Attributes = *v.Attributes.is
 	}
 	return nil
 }
@@ -65,12 +71,16 @@ func (o *orDefault[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 	return json.UnmarshalDecode(in, o.is)
 }
 
-// notNull is a number, or nil if it is left out.
-type notNull struct{ is *float64 }
+// notNull is a number or an object, or nil if it is left out.
+type notNull[T float64 | map[string]any] struct{ is *T }
 
-func (n *notNull) UnmarshalJSONFrom(in *jsontext.Decoder) error {
+func (n *notNull[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 	if in.PeekKind() == 'n' {
-		return errors.New("null: must be a number; leave it out if there is none")
+		what := "an object"
+		if _, ok := any(n.is).(*float64); ok {
+			what = "a number"
+		}
+		return fmt.Errorf("null: must be %s; leave it out if there is none", what)
 	}
 	return json.UnmarshalDecode(in, &n.is)
 }
@@ -113,7 +123,7 @@ type Shelf struct {
 
 // ShelfItem is an item and its sales.
 type ShelfItem struct {
-	Item     CatalogueItem `json:"item" doc:"of an item that the catalogue does not have, only the id"`
+	Item     CatalogueItem `json:"item" doc:"of an item that the catalogue does not have, only the id, of up to 1024 bytes"`
 	State    string        `json:"state" enum:"available,excluded,unavailable,not-yet,over,unfit,gone" doc:"whether it may be shown now. excluded: by the placement; not-yet and over: its time has not come, or is over; unfit: it lacks features; gone: the catalogue does not have it, so requests bring it or it was deleted"`
 	Pinned   bool          `json:"pinned"`
 	Shown    uint64        `json:"shown" doc:"decisions that showed it and have closed; unless complete, only since its counts last began"`

@@ -197,12 +197,12 @@ type Request struct {
 	Exclude   []string `json:"exclude,omitzero" doc:"ids of items that must not be shown"`
 	Limits    []Limit  `json:"limits,omitzero" doc:"limits in addition to the placement's"`
 	Capacity  *float64 `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this, in addition to the placement's capacity: a number with at most 6 decimals"`
-	Slots     []Slot   `json:"slots,omitzero" doc:"places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity"`
+	Slots     []Slot   `json:"slots,omitzero" minItems:"1" doc:"places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity"`
 	Baseline  []string `json:"baseline,omitzero" doc:"the ids that the caller shows by itself, in display order, [] if it shows nothing: used in the mode shadow, by experiments with a baseline or a holdout, and by the fallback baseline. The request gets 422 if an id is not a candidate, even where the baseline is not used"`
 	ShopperID string   `json:"shopper_id,omitzero" maxLength:"200" doc:"at most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment; a placement with shopper_history also remembers by it what the shopper has seen and bought, and others ignore it. With shopper_history the log keeps a hash of it under a key that an erasure deletes, and a repeated decision_id with another shopper gets 409; without it an experiment or a hold-out logs an unkeyed hash, and a repeated decision_id gets the first answer whoever the shopper is"`
 	Defer     bool     `json:"defer,omitzero" doc:"whether the decision waits for its outcome only after it is activated"`
 
-	Candidates []string `json:"candidates,omitzero" doc:"ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates"`
+	Candidates []string `json:"candidates,omitzero" minItems:"1" doc:"ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates"`
 	Filter     string   `json:"filter,omitzero" maxLength:"4000" doc:"a condition on the candidates of the catalogue, not on the request's own items, such as price <= 20 and not (brand in [\"acme\"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues"`
 	Strict     bool     `json:"strict,omitzero" doc:"whether an unknown or unavailable candidate, an included item that the placement excludes, or a min that no page can meet, is an error; otherwise the answer names it"`
 	Payload    bool     `json:"payload,omitzero" doc:"whether the answer has the stored payloads of the items shown"`

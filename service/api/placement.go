@@ -15,14 +15,14 @@ type Placement struct {
 	Limits            []Limit         `json:"limits,omitempty" doc:"bounds on how many items of each value of a category or an attribute, or of a named group, are shown"`
 	Capacity          *float64        `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this: a number with at most 6 decimals. It does not go together with slots. If it is below the space of every item, nothing is shown"`
 	Policy            map[string]any  `json:"policy,omitzero" doc:"name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy"`
-	Horizon           int             `json:"horizon,omitzero" minimum:"1" doc:"T, the horizon in decisions, for policies that have one; 100000 if left out"`
-	Seed              uint64          `json:"seed" required:"false" doc:"the seed of all random draws"`
+	Horizon           int             `json:"horizon,omitzero" minimum:"1" maximum:"1e8" doc:"T, the horizon in decisions, for policies that have one; 100000 if left out"`
+	Seed              uint64          `json:"seed" required:"false" maximum:"9007199254740992" doc:"the seed of all random draws"`
 	AttributionWindow string          `json:"attribution_window,omitzero" doc:"how long a decision waits for its outcome; 30m if left out"`
 	Mode              string          `json:"mode,omitzero" enum:"learn,shadow,explore,experiment" doc:"learn, the default: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn; experiment: each shopper gets one of several variants, which are compared"`
 	Holdout           float64         `json:"holdout_share,omitzero" minimum:"0" maximum:"0.5" doc:"the share of shoppers who always see the caller's baseline, whatever the mode and the experiment, so that there is always something to compare with; in steps of 0.0001. Every request then has a shopper_id and a baseline; not in the mode shadow"`
 	Experiment        *Experiment     `json:"experiment,omitempty" doc:"of the mode experiment: what is compared"`
 	Explore           string          `json:"explore,omitzero" enum:"sets,swaps" doc:"in the mode explore, what is drawn: sets, a whole set drawn uniformly, or one item as by swaps under a capacity or limits whose groups cross; swaps, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out"`
-	ExploreShare      *float64        `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of requests that explore; 0.05 if left out"`
+	ExploreShare      *float64        `json:"explore_share,omitempty" exclusiveMinimum:"0" maximum:"1" doc:"in the mode explore, the share of requests that explore; 0.05 if left out"`
 	Fallback          string          `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown while the guard has an alarm, except for earning more than predicted: baseline, the caller's sets, which every request then has to have; version, the last good version's; if left out, the policy continues"`
 	LearnInAlarm      bool            `json:"learn_in_alarm,omitzero" doc:"whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends"`
 	LogItems          string          `json:"log_items,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item that the request brings, too; of the catalogue's items that were not shown the log keeps the ids, from which exports compute the features; if left out, all in the mode explore and shown in the others"`
@@ -75,7 +75,7 @@ type Feature struct {
 	Kind       string   `json:"kind" enum:"number,category,text,object,cross"`
 	From       string   `json:"from,omitzero" enum:"item,shopper" doc:"whose feature it is, except of a cross; item if left out"`
 	Center     float64  `json:"center,omitzero" doc:"of a number: what is subtracted from it; 0 if left out"`
-	Scale      float64  `json:"scale,omitzero" doc:"of a number: what it is divided by after that; 1 if left out"`
+	Scale      *float64 `json:"scale,omitempty" exclusiveMinimum:"0" doc:"of a number: what it is divided by after that; 1 if left out"`
 	Min        *float64 `json:"min,omitempty" doc:"of a number: smaller values count as this one; if left out, center − 10 scale if a center or a scale is given, and no bound otherwise"`
 	Max        *float64 `json:"max,omitempty" doc:"of a number: larger values count as this one; if left out, center + 10 scale if a center or a scale is given, and no bound otherwise"`
 	Values     []string `json:"values,omitempty" doc:"of a category: its values; without them it learns the first ones and hashes the others"`

@@ -36,7 +36,7 @@ type Stats struct {
 	EmptyShare float64 `json:"empty_share" doc:"the share of empty pages, an exponential average over about the last 256 decisions"`
 
 	ExpiredEarly  uint64  `json:"expired_early" doc:"decisions that left memory before the end of their attribution window; the policy learns nothing from them"`
-	MemorySeconds float64 `json:"memory_seconds,omitzero" doc:"how long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known"`
+	MemorySeconds float64 `json:"memory_seconds,omitzero" doc:"how long an open decision stays in memory at the rate of the minute before the last decision; it should be longer than the attribution window. Left out while the rate is not known"`
 
 	Guard *Guard `json:"guard" doc:"what the placement earns, against what it should"`
 

@@ -151,6 +151,9 @@ func checkID(id, field string) error {
 	if id == "" || len(id) > maxID || !utf8.ValidString(id) {
 		return api.Fieldf(field+"/id", "%q: must have from 1 to %d bytes of UTF-8", api.Abbreviate(id, 40), maxID)
 	}
+	if id == "." || id == ".." {
+		return api.Fieldf(field+"/id", "%q: is no name in a URL", id)
+	}
 	return nil
 }
 

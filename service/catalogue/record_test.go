@@ -86,6 +86,7 @@ func FuzzRecord(f *testing.F) {
 func TestBadItems(t *testing.T) {
 	s := schemaOf(t, shop)
 	for _, c := range []struct{ item, want string }{
+		{`{"id":".."}`, `/items/3/id: "..": is no name in a URL`},
 		{`{"id":""}`, `/items/3/id: "": must have from 1 to 200 bytes of UTF-8`},
 		{`{"id":"a","revenue":-1}`, "/items/3/revenue: -1: must be from 0 to 1e+12"},
 		{`{"id":"a","space":-1}`, "/items/3/space: -1: must be finite and not negative"},

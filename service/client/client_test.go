@@ -132,7 +132,7 @@ var home = &api.Placement{
 	MaxSize: 2,
 	Features: []api.Feature{
 		{Name: "price", Kind: "number"}, {Name: "brand", Kind: "category", Values: []string{"acme", "zenith"}},
-		{Name: "age", Kind: "number", From: "shopper", Scale: 10}, {Name: "place", Kind: "category", From: "shopper"},
+		{Name: "age", Kind: "number", From: "shopper", Scale: new(10.0)}, {Name: "place", Kind: "category", From: "shopper"},
 	},
 	Policy: map[string]any{"name": "ucb-mnl"},
 }

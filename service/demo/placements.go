@@ -40,7 +40,7 @@ func Placements(seed uint64, compare float64) map[string]*api.Placement {
 		p.MaxSize, p.Seed, p.Currency, p.AttributionWindow = size, seed, "EUR", "1m"
 		p.Features = []api.Feature{
 			{Name: "round", Kind: "number"}, {Name: "warm", Kind: "number"}, {Name: "busy", Kind: "number"},
-			{Name: "price", Kind: "number", Center: priceCenter, Scale: priceScale},
+			{Name: "price", Kind: "number", Center: priceCenter, Scale: new(float64(priceScale))},
 			{Name: "kind", Kind: "category", From: "shopper", Values: kinds},
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // A price in units of 10 around 20, and a colour with a column for each value.
 func Example() {
 	schema, err := feature.New([]api.Feature{
-		{Name: "price", Kind: "number", Center: 20, Scale: 10},
+		{Name: "price", Kind: "number", Center: 20, Scale: new(10.0)},
 		{Name: "colour", Kind: "category", Values: []string{"red", "blue"}},
 	})
 	if err != nil {

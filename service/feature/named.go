@@ -64,7 +64,7 @@ func (c *column) value(columns []float64) jsontext.Value {
 }
 
 // unscale returns the number for a column, up to rounding.
-func (c *column) unscale(x float64) float64 { return c.Center + float64(c.Scale*x) }
+func (c *column) unscale(x float64) float64 { return c.Center + float64(c.scale*x) }
 
 // number returns v in JSON. JSON cannot express infinities: they become the largest numbers.
 func number(v float64) jsontext.Value {

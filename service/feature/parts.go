@@ -25,7 +25,7 @@ func (s *Schema) Value(row []float64, k int) api.Value {
 	columns := row[c.from : c.from+c.size]
 	switch c.Kind {
 	case "number":
-		return api.Number(c.Name, float64(columns[0]*c.Scale)+c.Center)
+		return api.Number(c.Name, float64(columns[0]*c.scale)+c.Center)
 	case "category":
 		for b, v := range columns {
 			if v != 0 {

@@ -59,7 +59,7 @@ func (s *Schema) Remember(row []float64, p *Past) {
 	for i := range s.columns {
 		c := &s.columns[i]
 		if n := p.Count(c.History); c.History != "" && n > 0 {
-			row[c.from] = min(max((c.clipped(n)-c.Center)/c.Scale, -c.most), c.most)
+			row[c.from] = min(max((c.clipped(n)-c.Center)/c.scale, -c.most), c.most)
 		}
 	}
 }

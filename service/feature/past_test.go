@@ -16,7 +16,7 @@ import (
 // without a past keeps its values.
 func TestRemember(t *testing.T) {
 	s := fatal.Or(feature.New([]api.Feature{
-		{Name: "x", Kind: "number"}, {Name: "seen", Kind: "number", History: "seen", Center: 2, Scale: 4,
+		{Name: "x", Kind: "number"}, {Name: "seen", Kind: "number", History: "seen", Center: 2, Scale: new(4.0),
 			Max: new(10.0)}, {Name: "owned", Kind: "number", History: "bought"},
 	}))(t)
 	row := func(seen, owned api.Value) []float64 {

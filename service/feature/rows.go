@@ -67,7 +67,7 @@ func (c *column) encodeItems(dst []float64, stride int, items []api.Item, clippe
 	for i := range items {
 		v := &items[i].Features[c.slot]
 		if n := v.Number; c.isNumber && v.Kind == api.IsNumber && c.low <= n && n <= c.high {
-			if x := (n - c.Center) / c.Scale; c.fits(x) {
+			if x := (n - c.Center) / c.scale; c.fits(x) {
 				dst[i*stride] = x
 				continue
 			}
@@ -150,7 +150,7 @@ func (c *column) scaled(to []float64, v float64) (message string) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Sprintf("%v: want a finite number", v)
 	}
-	if to[0] = (c.clipped(v) - c.Center) / c.Scale; !c.fits(to[0]) {
+	if to[0] = (c.clipped(v) - c.Center) / c.scale; !c.fits(to[0]) {
 		return fmt.Sprintf("%v: is %v after scaling, and must be at most %v in size: set center and scale", v, to[0],
 			c.most)
 	}

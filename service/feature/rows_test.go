@@ -116,6 +116,7 @@ func TestBadFeatures(t *testing.T) {
 		`{"name":"x","kind":"numbr"}`:                                         `/kind: "numbr": unknown: did you mean "number"?`,
 		`{"name":"x","kind":"number","columns":3}`:                            `/columns: is not a field of kind "number"`,
 		`{"name":"x","kind":"number","scale":-1}`:                             `/scale: -1: must be positive`,
+		`{"name":"x","kind":"number","scale":0}`:                              `/scale: 0: must be positive`,
 		`{"name":"x","kind":"number","from":"shop"}`:                          `/from: "shop": unknown: must be one of item, shopper`,
 		`{"name":"x","kind":"number","default":"a"}`:                          `/default: "a": want a number`,
 		`{"name":"x","kind":"number","default":[]}`:                           `/default: must be a number or a string`,

@@ -50,6 +50,7 @@ type column struct {
 	byValue    map[string]int // for a category with values
 	vocabulary                // for a category without values
 	missing    api.Value      // default value
+	scale      float64        // of a number
 	low, high  float64        // bounds of a number
 	most       float64        // largest size of a column
 	left       int            // first feature of a cross
@@ -162,7 +163,7 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 		key string
 		set bool
 	}{
-		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"min", f.Min != nil},
+		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != nil}, {"min", f.Min != nil},
 		{"max", f.Max != nil}, {"values", f.Values != nil}, {"allow_other", f.AllowOther},
 		{"columns", f.Columns != 0}, {"own_columns", f.OwnColumns != nil}, {"of", f.Of != nil},
 		{"default", f.Default != nil}, {"history", f.History != ""},
@@ -200,9 +201,10 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 }
 
 func (c *column) number(field string, f *api.Feature) error {
-	f.Scale = cmp.Or(f.Scale, 1)
-	if math.IsInf(f.Center, 0) || math.IsInf(f.Scale, 0) || !(f.Scale > 0) {
-		return api.Fieldf(field+"/scale", "%v: must be positive and finite", f.Scale)
+	c.scale = scaleOf(*f)
+	f.Scale = new(c.scale)
+	if math.IsInf(f.Center, 0) || math.IsInf(c.scale, 0) || !(c.scale > 0) {
+		return api.Fieldf(field+"/scale", "%v: must be positive and finite", c.scale)
 	}
 	c.size = 1
 	return c.bounds(field, f)
@@ -211,8 +213,8 @@ func (c *column) number(field string, f *api.Feature) error {
 // bounds sets a number's bounds, before scaling.
 func (c *column) bounds(field string, f *api.Feature) error {
 	c.low, c.high = math.Inf(-1), math.Inf(1)
-	if f.Center != 0 || f.Scale != 1 {
-		c.low, c.high = f.Center-float64(10*f.Scale), f.Center+float64(10*f.Scale)
+	if f.Center != 0 || c.scale != 1 {
+		c.low, c.high = f.Center-float64(10*c.scale), f.Center+float64(10*c.scale)
 	}
 	for _, b := range []struct {
 		key   string
@@ -222,7 +224,7 @@ func (c *column) bounds(field string, f *api.Feature) error {
 		if b.given == nil {
 			continue
 		}
-		if scaled := (*b.given - f.Center) / f.Scale; !c.fits(scaled) {
+		if scaled := (*b.given - f.Center) / c.scale; !c.fits(scaled) {
 			return api.Fieldf(field+b.key, "%v: is %v after scaling, which is too large: set center and scale",
 				*b.given, scaled)
 		}

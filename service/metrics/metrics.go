@@ -80,8 +80,8 @@ func placementMetrics(s *api.Stats, each func(name, help string, v float64)) {
 		"learns nothing from them.", float64(s.ExpiredEarly))
 	each("held_decisions", "Decisions that wait for an outcome longer than their attribution window, because the "+
 		"clock moved.", float64(orZero(s.Held).Decisions))
-	each("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last "+
-		"minute. 0 if it is not known.", s.MemorySeconds)
+	each("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the minute "+
+		"before the last decision. 0 if it is not known.", s.MemorySeconds)
 	each("shoppers", "Shoppers of whom the placement remembers what they have seen and bought.",
 		float64(orZero(s.Shoppers).Remembered))
 	each("shoppers_forgotten_total", "Shoppers who were forgotten before their time, because memory_bytes of "+

@@ -31,6 +31,9 @@ func (c *call) change() (how engine.Change, err error) {
 		switch {
 		case wanted != nil && !has(wanted) && revision == 0:
 			return problemf(http.StatusPreconditionFailed, "precondition", "If-Match: there is no such placement")
+		case wanted != nil && !has(wanted) && slices.Contains(wanted, "W/"+tagOf(revision)):
+			return problemf(http.StatusPreconditionFailed, "precondition", "If-Match: the weak ETag W/%s, of a "+
+				"proxy that compresses answers, never matches: send %[1]s", tagOf(revision))
 		case wanted != nil && !has(wanted):
 			return problemf(http.StatusPreconditionFailed, "precondition", "If-Match: the placement has changed, "+
 				"its ETag is %s: get it again, and change what you then have", tagOf(revision))

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -85,6 +86,8 @@ func (c *call) decompressed(coding string) (*bytes.Buffer, error) {
 	}
 	_ = d.Reset(strings.NewReader("")) // it keeps no body
 	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, problemf(http.StatusBadRequest, "body", "the body ends before its %s data does", coding)
 	case err != nil:
 		return nil, problemf(http.StatusBadRequest, "body", "the body is not %s, which its Content-Encoding says", coding)
 	case int64(b.Len()) > limit:

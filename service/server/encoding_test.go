@@ -85,6 +85,10 @@ func TestCompressedRequests(t *testing.T) {
 	for coding, compressed := range map[string]string{"gzip": gzipped(t, good), "zstd": zstandard(t, good)} {
 		in(400, "body", coding, good)
 		in(400, "body", coding, compressed[:len(compressed)-3])
+		if a := s.ask("POST", "/v1/placements/home/decisions", compressed[:len(compressed)/2], "Content-Encoding",
+			coding); !strings.Contains(a.body, "ends before its "+coding) {
+			t.Error(a.body)
+		}
 		in(400, "body", coding, compressed[:len(compressed)/2])
 		in(400, "body", coding, compressed[:3])
 		in(400, "body", coding, compressed+"garbage")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -140,6 +141,9 @@ func (s *Server) shelf(c *call) (err error) {
 	query := c.URL.Query()
 	q := engine.ShelfQuery{Contains: strings.ToLower(query.Get("contains")), Only: query.Get("only"),
 		Sort: query.Get("sort"), IDs: query["id"]}
+	if slices.Contains(q.IDs, "") {
+		return api.Fieldf("/id", "must not be empty")
+	}
 	if q.Only != "" {
 		if err := api.OneOf("/only", q.Only, "available", "unavailable", "shown", "unseen", "pinned",
 			"excluded"); err != nil {

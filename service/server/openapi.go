@@ -217,10 +217,14 @@ func (rt *route) describe(registry huma.Registry) *huma.Operation {
 		}
 		op.Parameters = append(op.Parameters, parameter)
 	}
-	for _, q := range rt.query {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: q.name, In: "query", Description: q.doc, Schema: text})
-	}
 	entry := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: new(0.0)}
+	for _, q := range rt.query {
+		p := &huma.Param{Name: q.name, In: "query", Description: q.doc, Schema: text}
+		if slices.Contains([]string{"from", "limit", "seconds", "points"}, q.name) { // see whole
+			p.Schema = &huma.Schema{Type: huma.TypeInteger, Minimum: new(0.0)}
+		}
+		op.Parameters = append(op.Parameters, p)
+	}
 	if rt.reads {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: entryParameter.name, In: "query",
 			Description: entryParameter.doc, Schema: entry})

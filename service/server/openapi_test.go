@@ -124,6 +124,10 @@ func TestDocumentIsTrue(t *testing.T) {
 	if _, ok := d.Paths["/v1/placements/{name}/rollback"]["post"].Responses["409"]; !ok {
 		t.Error("the 409 of a rollback during a relearning is missing")
 	}
+	s.want(201, "PUT", "/v1/placements/view", strings.Replace(s.want(200, "GET",
+		"/v1/placements/home", "").body, "{", `{"catalogue_of":"home",`, 1))
+	ask("422", "DELETE", "/v1/placements/{name}")
+	s.want(204, "DELETE", "/v1/placements/view", "")
 	ask("204", "DELETE", "/v1/placements/{name}")
 	ask("404", "POST", "/v1/placements/{name}/personalizer/{version}/rank")
 	for _, at := range []string{"", "/v1/placements/{name}"} {
@@ -151,7 +155,10 @@ func TestDocumentForGenerators(t *testing.T) {
 		Paths map[string]map[string]struct {
 			Parameters []struct {
 				Name   string
-				Schema struct{ Minimum *float64 }
+				Schema struct {
+					Type    string
+					Minimum *float64
+				}
 			}
 		}
 		Components struct {
@@ -208,6 +215,10 @@ func TestDocumentForGenerators(t *testing.T) {
 	for path, methods := range d.Paths {
 		for method, op := range methods {
 			for _, p := range op.Parameters {
+				isWhole := slices.Contains([]string{"entry", "from", "limit", "seconds", "points"}, p.Name)
+				if (p.Schema.Type == "integer") != isWhole {
+					t.Errorf("%s %s: %s is of the type %s", method, path, p.Name, p.Schema.Type)
+				}
 				if p.Name == "entry" && (p.Schema.Minimum == nil || *p.Schema.Minimum != 0) {
 					t.Errorf("%s %s: the entry has no minimum of 0", method, path)
 				}

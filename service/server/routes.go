@@ -50,7 +50,7 @@ const (
 
 // Parameters of several routes.
 var (
-	ifMatch   = parameter{"If-Match", "the ETag of the placement: 412 if it has changed since"}
+	ifMatch   = parameter{"If-Match", "the ETag of the placement's configuration: 412 if it has changed since"}
 	ifNoMatch = parameter{"If-None-Match", "* for a placement that must not exist: 412 if it does"}
 	searchLog = parameter{"search", "log: search the whole log if the decision is no longer remembered. One " +
 		"search runs at a time"}
@@ -96,8 +96,9 @@ func (s *Server) routes() (all []*route) {
 	on("POST "+placement+"/preview", admin, s.previewPlacement, op("previewPlacement", "What a PUT of this "+
 		"configuration would do: its defaults, and what becomes of the learner. Nothing changes.").
 		under(ifMatch, ifNoMatch).takes(api.Placement{}, examplePlacement).gives(200, api.Preview{}).fails(409))
-	on("DELETE "+placement, admin, s.deletePlacement, op("deletePlacement", "Delete a placement and its decisions.").
-		under(ifMatch, ifNoMatch).gives(204, nil))
+	on("DELETE "+placement, admin, s.deletePlacement, op("deletePlacement", "Delete a placement and its decisions. 422 if "+
+		"others use its catalogue.").
+		under(ifMatch, ifNoMatch).gives(204, nil).fails(422))
 	on("GET /v1/policies", public, s.listPolicies, op("listPolicies", "The policies that a placement may have, "+
 		"and the families of utilities, with their parameters.").
 		under(parameter{"If-None-Match", "an ETag: 304 if the program is the same"}).gives(200,
@@ -200,7 +201,8 @@ func (s *Server) routes() (all []*route) {
 		takes(api.Note{}, `{"note":"before the sale"}`).gives(200, api.Kept{}))
 	on("POST "+placement+"/rollback", admin, s.rollBack, op("rollBack", "Return a placement to one of its "+
 		"versions: it forgets what it has learned since, and gets the configuration of the version's learner if "+
-		"that is another one. The state before is kept as a version.").
+		"that is another one. The state before is kept as a version. The ETag changes only if the configuration does: "+
+		"If-Match doesn't notice another roll back.").
 		under(ifMatch, ifNoMatch).takes(api.Rollback{}, `{"version":17}`).gives(204, nil).fails(409))
 	on("DELETE "+placement+"/alarm", admin, s.clearAlarm, op("clearAlarm", "Clear the alarm of a placement's "+
 		"guard: the policy decides again, and the guard begins again. A policy that has paused learns from the "+
@@ -225,8 +227,8 @@ func (s *Server) routes() (all []*route) {
 		takes(itemList{}, exampleItems).takesLines().gives(200, api.ItemsChanged{}))
 	on("PATCH "+placement+"/items", admin, s.changeItems((*engine.Engine).PatchItems),
 		op("patchItems", "Change some fields of items, such as prices. Features, attributes and the members of "+
-			"a payload are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for "+
-			"example. Items that the catalogue does not have are named in the answer.").
+			"a payload are merged by name, and null removes one. Null gives groups, available, valid_from, valid_until and a whole payload their "+
+			"defaults: valid_until no end, for example. To return revenue or space to the default, send 1. Items that the catalogue does not have are named in the answer.").
 			takes(itemList{}, examplePatches).takesLines().gives(200, api.ItemsChanged{}))
 	on("DELETE "+placement+"/items", admin, s.deleteItems, op("deleteItems", "Delete items from the placement's "+
 		"catalogue. Items that it does not have are named in the answer.").

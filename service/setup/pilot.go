@@ -131,7 +131,7 @@ func (c *Config) weigh(w []float64, name string, spec *choice.Spec) error {
 	from, _, _ := c.schema.Columns(f.Name)
 	switch k := slices.Index(f.Values, value); {
 	case f.Kind == "number" && value == "":
-		w[from] += f.Scale
+		w[from] += *f.Scale
 		w[len(w)-1] += f.Center
 	case f.Kind == "category" && value != "" && k >= 0:
 		w[from+k]++

@@ -294,8 +294,8 @@ func (s *State) CheckItems(name string, c *setup.Config,
 	case before == nil || before.Schema().Equal(c.Schema()):
 		return nil, nil, nil
 	case sharers != "":
-		return nil, nil, api.Fieldf("/features", "this placement shares its catalogue with %s, which need the same "+
-			"features: change these first", sharers)
+		return nil, nil, api.Fieldf("/features", "this placement shares its catalogue with %s, and all need the "+
+			"same features: change the others first", sharers)
 	}
 	return items, c.Inherit(before).Schema(), nil
 }

@@ -87,6 +87,7 @@ export interface CatalogueItem {
   features?: Record<string, unknown> | undefined;
   /** Names of groups, for filters and limits. */
   groups?: readonly string[] | undefined;
+  /** At most 200 bytes of UTF-8, and not . or .., which no URL can hold. */
   id: string;
   /** Any JSON, such as a title and a picture, which answers can carry. */
   payload?: unknown | undefined;
@@ -1334,7 +1335,7 @@ export interface Shelf {
 }
 
 export interface ShelfItem {
-  /** Of an item that the catalogue does not have, only the id. */
+  /** Of an item that the catalogue does not have, only the id, of up to 1024 bytes. */
   item: CatalogueItem;
   pinned: boolean;
   /** Earned by it. */
@@ -1474,7 +1475,7 @@ export interface Stats {
   learned: number;
   /** Bytes of remembered decisions. */
   memory_bytes: number;
-  /** How long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known. */
+  /** How long an open decision stays in memory at the rate of the minute before the last decision; it should be longer than the attribution window. Left out while the rate is not known. */
   memory_seconds?: number | undefined;
   mode: string;
   /** Decisions that wait for an outcome. */
@@ -1649,7 +1650,7 @@ export interface Routes {
   deleteItem: { takes: { path: { name: string; item: string } }; answer: null };
   /** Delete items from the placement's catalogue. Items that it does not have are named in the answer. */
   deleteItems: { takes: { path: { name: string }; body: ItemIDs }; answer: ItemsChanged };
-  /** Delete a placement and its decisions. */
+  /** Delete a placement and its decisions. 422 if others use its catalogue. */
   deletePlacement: { takes: { path: { name: string }; header?: { "If-Match"?: string | number | boolean | undefined; "If-None-Match"?: string | number | boolean | undefined } | undefined }; answer: null };
   /** Erase a shopper for good in all placements: the key is deleted that leads from the id to what was remembered, so that nobody can say whose the entries of the log, the snapshots and the backups are. A later visit is a new shopper's. Unknown shoppers get 204, too. */
   eraseShopper: { takes: { body: Erasure }; answer: null };
@@ -1695,7 +1696,7 @@ export interface Routes {
   outcome: { takes: { path: { name: string; id: string }; body: Outcome }; answer: LateOutcome | null };
   /** A page of the placements that the key is for, those in trouble first and then by name: how they are, what they earn and did over time. */
   overview: { takes: { query?: { "contains"?: string | number | boolean | undefined; "name"?: string | number | boolean | undefined; "from"?: string | number | boolean | undefined; "limit"?: string | number | boolean | undefined; "seconds"?: string | number | boolean | undefined; "points"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Overview };
-  /** Change some fields of items, such as prices. Features, attributes and the members of a payload are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer. */
+  /** Change some fields of items, such as prices. Features, attributes and the members of a payload are merged by name, and null removes one. Null gives groups, available, valid_from, valid_until and a whole payload their defaults: valid_until no end, for example. To return revenue or space to the default, send 1. Items that the catalogue does not have are named in the answer. */
   patchItems: { takes: { path: { name: string }; body: ItemList }; answer: ItemsChanged };
   /** Azure Personalizer's Activate. */
   personalizerActivate: { takes: { path: { version: string; event: string } }; answer: null };
@@ -1747,7 +1748,7 @@ export interface Routes {
   putPlacement: { takes: { path: { name: string }; query?: { "reset"?: string | number | boolean | undefined; "relearn"?: string | number | boolean | undefined } | undefined; header?: { "If-Match"?: string | number | boolean | undefined; "If-None-Match"?: string | number | boolean | undefined } | undefined; body: Placement }; answer: Placement };
   /** Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice of at most one item by chance, which is the rewards in expectation. If they sum to more than 1, they are divided by the sum: report several sales as an outcome with choices. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing. */
   rewards: { takes: { path: { name: string; id: string }; body: Rewards }; answer: null };
-  /** Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version. */
+  /** Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version. The ETag changes only if the configuration does: If-Match doesn't notice another roll back. */
   rollBack: { takes: { path: { name: string }; header?: { "If-Match"?: string | number | boolean | undefined; "If-None-Match"?: string | number | boolean | undefined } | undefined; body: Rollback }; answer: null };
   /** What a placement did over time: decisions, revenue a decision, and how much more the policy has earned than chance or the baseline. The service sums seconds, which become longer as they age: at most a thirty-second of their age. */
   series: { takes: { path: { name: string }; query?: { "seconds"?: string | number | boolean | undefined; "points"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Series };

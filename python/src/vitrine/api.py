@@ -108,6 +108,7 @@ class CatalogueItem(TypedDict):
     groups: NotRequired[list[str]]
     """Names of groups, for filters and limits."""
     id: str
+    """At most 200 bytes of UTF-8, and not . or .., which no URL can hold."""
     payload: NotRequired[Any]
     """Any JSON, such as a title and a picture, which answers can carry."""
     revenue: NotRequired[float]
@@ -1343,7 +1344,7 @@ class Shelf(TypedDict):
 
 class ShelfItem(TypedDict):
     item: CatalogueItem
-    """Of an item that the catalogue does not have, only the id."""
+    """Of an item that the catalogue does not have, only the id, of up to 1024 bytes."""
     pinned: bool
     revenue: float
     """Earned by it."""
@@ -1483,7 +1484,7 @@ class Stats(TypedDict):
     memory_bytes: int
     """Bytes of remembered decisions."""
     memory_seconds: NotRequired[float]
-    """How long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known."""
+    """How long an open decision stays in memory at the rate of the minute before the last decision; it should be longer than the attribution window. Left out while the rate is not known."""
     mode: str
     open: int
     """Decisions that wait for an outcome."""
@@ -1690,7 +1691,7 @@ class Routes:
         return answer
 
     def delete_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None) -> None:
-        """Delete a placement and its decisions."""
+        """Delete a placement and its decisions. 422 if others use its catalogue."""
         self._call("DELETE", f"/v1/placements/{_part(name)}", {}, {"If-Match": if_match, "If-None-Match": if_none_match})
 
     def erase_shopper(self, **body: Unpack[Erasure]) -> None:
@@ -1800,7 +1801,7 @@ class Routes:
         return answer
 
     def patch_items(self, name: str, /, **body: Unpack[ItemList]) -> ItemsChanged:
-        """Change some fields of items, such as prices. Features, attributes and the members of a payload are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer."""
+        """Change some fields of items, such as prices. Features, attributes and the members of a payload are merged by name, and null removes one. Null gives groups, available, valid_from, valid_until and a whole payload their defaults: valid_until no end, for example. To return revenue or space to the default, send 1. Items that the catalogue does not have are named in the answer."""
         answer: ItemsChanged = self._call("PATCH", f"/v1/placements/{_part(name)}/items", {}, {}, body)
         return answer
 
@@ -1919,7 +1920,7 @@ class Routes:
         self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/rewards", {}, {}, body)
 
     def roll_back(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Rollback]) -> None:
-        """Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version."""
+        """Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version. The ETag changes only if the configuration does: If-Match doesn't notice another roll back."""
         self._call("POST", f"/v1/placements/{_part(name)}/rollback", {}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
 
     def series(self, name: str, /, *, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Series:
@@ -1991,7 +1992,7 @@ class AsyncRoutes:
         return answer
 
     async def delete_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None) -> None:
-        """Delete a placement and its decisions."""
+        """Delete a placement and its decisions. 422 if others use its catalogue."""
         await self._call("DELETE", f"/v1/placements/{_part(name)}", {}, {"If-Match": if_match, "If-None-Match": if_none_match})
 
     async def erase_shopper(self, **body: Unpack[Erasure]) -> None:
@@ -2101,7 +2102,7 @@ class AsyncRoutes:
         return answer
 
     async def patch_items(self, name: str, /, **body: Unpack[ItemList]) -> ItemsChanged:
-        """Change some fields of items, such as prices. Features, attributes and the members of a payload are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer."""
+        """Change some fields of items, such as prices. Features, attributes and the members of a payload are merged by name, and null removes one. Null gives groups, available, valid_from, valid_until and a whole payload their defaults: valid_until no end, for example. To return revenue or space to the default, send 1. Items that the catalogue does not have are named in the answer."""
         answer: ItemsChanged = await self._call("PATCH", f"/v1/placements/{_part(name)}/items", {}, {}, body)
         return answer
 
@@ -2220,7 +2221,7 @@ class AsyncRoutes:
         await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/rewards", {}, {}, body)
 
     async def roll_back(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Rollback]) -> None:
-        """Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version."""
+        """Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version. The ETag changes only if the configuration does: If-Match doesn't notice another roll back."""
         await self._call("POST", f"/v1/placements/{_part(name)}/rollback", {}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
 
     async def series(self, name: str, /, *, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Series:
