@@ -3,6 +3,7 @@ package offpolicy_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -453,18 +454,21 @@ func TestReplay(t *testing.T) {
 		!strings.HasPrefix(few.None, "no support: ") {
 		t.Errorf("25 rounds: %v, %v", few.None, err)
 	}
-	// A policy that knows the log's pages counts too often.
-	peeking := make([]offpolicy.Round, len(rounds))
-	for k, r := range rounds {
-		x := *r.Context
-		x.Revenue = make([]float64, 4)
-		x.Revenue[r.Shown[0]] = 1
-		r.Context = &x
-		peeking[k] = r
-	}
-	if got, err := offpolicy.Replay(t.Context(), peeking, learner(), offpolicy.Options{}); err != nil ||
-		got.None != "the policy's page is that of the log in 4000 of 4000 rounds, and 1000 are expected: the pages were not drawn as the log says" {
-		t.Errorf("%v, %v", got.None, err)
+	// A policy that knows the log's pages counts too often, or never.
+	for item, count := range []int{4000, 0} {
+		peeking := make([]offpolicy.Round, len(rounds))
+		for k, r := range rounds {
+			x := *r.Context
+			x.Revenue = make([]float64, 4)
+			x.Revenue[(r.Shown[0]+item)%4] = 1
+			r.Context = &x
+			peeking[k] = r
+		}
+		want := fmt.Sprintf("the policy's page is that of the log in %d of 4000 rounds, and 1000.0 are expected: the pages "+
+			"were not drawn as the log says", count)
+		if got, err := offpolicy.Replay(t.Context(), peeking, learner(), offpolicy.Options{}); err != nil || got.None != want {
+			t.Errorf("%v, %v", got.None, err)
+		}
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()

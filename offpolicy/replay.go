@@ -15,7 +15,7 @@ import (
 //
 // Replay returns an error that names the first round with a page that was not drawn uniformly. Whole pages rarely
 // agree: with N = 10 items and K = 3, about one round in 175 counts. There is no number if fewer than [MinESS] rounds
-// count, or a number of rounds that contradicts the law. If ctx ends, Replay returns its error.
+// count, or if their number contradicts the law. If ctx ends, Replay returns its error.
 func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Options) (*Estimate, error) {
 	o, err := o.resolve(rounds)
 	if err != nil {
@@ -65,7 +65,7 @@ func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Opti
 	report := &Report{shoppers: shoppersOf(counted), level: o.Level, resamples: o.Resamples, seed: o.Seed}
 	e := &Estimate{Method: "replay", ESS: float64(len(terms))}
 	if c := underLaws(float64(len(rounds)), e.ESS, expected, variance, 1); c.Wrong() {
-		e.None = fmt.Sprintf("the policy's page is that of the log in %d of %d rounds, and %.0f are expected: the pages "+
+		e.None = fmt.Sprintf("the policy's page is that of the log in %d of %d rounds, and %.1f are expected: the pages "+
 			"were not drawn as the log says", len(terms), len(rounds), expected)
 	} else if len(terms) < MinESS {
 		e.None = fmt.Sprintf("no support: the policy's page is that of the log in %d of %d rounds, and %d are needed",

@@ -262,8 +262,9 @@ func TestEvaluateReplay(t *testing.T) {
 		`the level is 1.5`:           {"live.toml", "--level", "1.5"},
 		`the level is 0: want`:       {"live.toml", "--level", "0"},
 		`0 folds: want`:              {"live.toml", "--folds", "0"},
+		`error: 1 folds: want`:       {"live.toml", "--folds", "1"},
 		`0 resamples: want`:          {"live.toml", "--resamples", "0"},
-		`placement "home" has too few decisions with an outcome: --folds 9999 needs at least 9999, and the log holds 2450`: {
+		`placement "home" has too few decisions with an outcome: --folds 9999 needs at least 9999, and there are 2450`: {
 			"live.toml", "--folds", "9999"},
 		`: want TOML, such as {kind`: {"live.toml", "--utility", "quadratic"},
 	} {

@@ -43,7 +43,7 @@ type importCmd struct {
 func (importCmd) Help() string {
 	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log already contains are left out, so you can repeat an interrupted import. If an id is in the log with another page, time or outcome, the import stops before it writes. A decision without an id gets one made of its contents; if it has no time either, it is only recognised in the same file.
 
-A table is CSV, TSV, Parquet or JSON Lines. It contains a row for each item of a decision, with the columns decision_id, item and chosen, and optionally time, shown (the position), units (how many were taken), units_value (what they earned), revenue and propensity; every feature is the column of its name. The items of a decision are stored in the order of their ids, so that ties between items don't depend on the order of the rows. If your columns have other names, write a mapping, or let vitrine assess find it:
+A table is CSV, TSV, Parquet or JSON Lines. It contains a row for each item of a decision, with the columns decision_id, item and chosen, and optionally time, shown (the position), units (how many were taken), units_value (what they earned), revenue and propensity; every feature is the column of its name. The items of a decision are stored in the order of their ids, so that ties between items don't depend on the order of the rows. Only tables of vitrine export, which have the column sampling_law, keep their order. If your columns have other names, write a mapping, or let vitrine assess find it:
 
     format = "csv"                 csv, tsv, parquet, jsonl (a table, or lines of vitrine export), dsjson, personalizer, obp,
                                    vw, vwjson or sessions; found from the name of the file
@@ -55,7 +55,7 @@ A table is CSV, TSV, Parquet or JSON Lines. It contains a row for each item of a
     rewards = "choice"             in dsjson: each positive reward is an item taken. The default, "share", takes a reward
                                    in [0, 1] as the probability of a choice, as the service does
     [columns]                      "-" ignores the column of the usual name, such as revenue
-    decision = "session"           identifies a decision (join several columns into one); if its rows are apart, the table
+    decision = "session"           identifies a decision (join several columns into one in the file); if its rows are apart, the table
                                    is sorted first, by time if known
     time = "ts"                    RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970
     item = "sku"

@@ -81,9 +81,13 @@ func (t *textTable) openCSV(text *bufio.Reader, o Options) error {
 		if len(names) == 1 {
 			for _, other := range ",;\t|" {
 				if other != r.Comma && strings.ContainsRune(names[0], other) {
-					return fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, write "+
-						"commas, or set delimiter = %q if a TOML file describes the table",
-						names[0], other, string(other))
+					commas := "write commas, or "
+					if other == ',' {
+						commas = ""
+					}
+					return fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, %sset "+
+						"delimiter = %q in the TOML file that describes the table, if there is one",
+						names[0], other, commas, string(other))
 				}
 			}
 		}

@@ -52,10 +52,10 @@ func newParquet(r io.ReaderAt, size int64, o Options) (t Table, err error) {
 	seen := map[string]bool{}
 	for _, path := range f.Schema().Columns() {
 		leaf, ok := f.Schema().Lookup(path...)
+		if len(path) == 1 && (!ok || seen[path[0]] && path[0] != "") { // Lookup finds the last for both, or a group
+			return nil, fmt.Errorf("the file contains the column %q twice", path[0])
+		}
 		if ok && len(path) == 1 && leaf.MaxRepetitionLevel == 0 {
-			if seen[path[0]] { // Lookup finds the last for both
-				return nil, fmt.Errorf("the file contains the column %q twice", path[0])
-			}
 			seen[path[0]] = true
 			p.names = append(p.names, path[0])
 			p.leaf, p.types = append(p.leaf, leaf.ColumnIndex), append(p.types, leaf.Node.Type())

@@ -91,7 +91,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// Two columns of one name are refused.
+// Two columns of one name are refused, unless the name is empty.
 func TestColumnTwice(t *testing.T) {
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[struct {
@@ -99,8 +99,23 @@ func TestColumnTwice(t *testing.T) {
 		Time float64 `parquet:"time"`
 	}](&b)
 	fatal.If(t, w.Close())
+	const message = `the file contains the column "cost" twice`
 	twice := bytes.ReplaceAll(b.Bytes(), []byte("time"), []byte("cost"))
-	expect.Message(open(t, twice, table.Options{}))(t, `the file contains the column "cost" twice`)
+	expect.Message(open(t, twice, table.Options{}))(t, message)
+	unnamed := bytes.ReplaceAll(twice, []byte("\x04cost"), []byte{0})
+	unnamed[len(unnamed)-8] -= 8 // the footer's length
+	if _, err := open(t, unnamed, table.Options{}); err != nil {
+		t.Error(err)
+	}
+	b.Reset()
+	group := parquet.NewGenericWriter[struct {
+		Cost float64 `parquet:"cost"`
+		Time struct {
+			X float64 `parquet:"x"`
+		} `parquet:"time"`
+	}](&b)
+	fatal.If(t, group.Close())
+	expect.Message(open(t, bytes.ReplaceAll(b.Bytes(), []byte("time"), []byte("cost")), table.Options{}))(t, message)
 }
 
 // Parquet's unsigned integers, byte decimals and UUIDs are converted to their meaning. List columns are named.

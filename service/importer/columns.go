@@ -414,7 +414,7 @@ func (k *recognizer) pageID(header []string, rows []row, every pages) {
 	case single != "":
 		k.need(missing, single+" differs in nearly every row")
 	default:
-		k.need(missing, "no column looks like one; if several columns together identify a page, join them into one")
+		k.need(missing, "no column looks like one; if several columns together identify a page, join them into one in the file")
 	}
 }
 

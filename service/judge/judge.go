@@ -64,13 +64,13 @@ func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Opti
 	switch { // which ask offpolicy for its defaults
 	case o.Level == 0:
 		return nil, OptionsError{errors.New("the level is 0: want a number between 0 and 1")}
-	case o.Folds == 0:
-		return nil, OptionsError{errors.New("0 folds: want at least 2")}
+	case o.Folds < 2:
+		return nil, OptionsError{fmt.Errorf("%d folds: want at least 2", o.Folds)}
 	case o.Resamples == 0:
 		return nil, OptionsError{errors.New("0 resamples: want at least 1")}
 	case o.Folds > len(rounds.Rounds):
-		return nil, fmt.Errorf("placement %q has too few decisions with an outcome: --folds %d needs at least %[2]d, and the "+
-			"log holds %d", rounds.Placement, o.Folds, len(rounds.Rounds))
+		return nil, fmt.Errorf("placement %q has too few decisions with an outcome: --folds %d needs at least %[2]d, and "+
+			"there are %d", rounds.Placement, o.Folds, len(rounds.Rounds))
 	}
 	e := &Verdict{Rounds: rounds, options: o}
 	doc, err := settings.Parse("--utility", []byte("utility = "+o.Utility))
