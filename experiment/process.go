@@ -3,7 +3,6 @@ package experiment
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -281,9 +280,13 @@ func decodeOffer(line []byte, ordered bool) (none vitrine.Offer, err error) {
 	}
 	if err := strict.Unmarshal(line, &answer, strict.RejectUnknownMembers(true)); err != nil {
 		if s, ok := errors.AsType[*strict.SemanticError](err); ok { // which would print a type of Go
-			err = fmt.Errorf("%s does not fit", cmp.Or(string(s.JSONPointer), "the line"))
+			place := "the line"
+			if s.JSONPointer != "" {
+				place = quote([]byte(s.JSONPointer))
+			}
+			err = fmt.Errorf("%s does not fit", place)
 		}
-		return none, fmt.Errorf(`want {"assortment": [3, 17]}, whole numbers, with or without a "propensity": %w`, err)
+		return none, fmt.Errorf(`want {"assortment": [3, 17]}, with whole numbers, and with or without a "propensity": %w`, err)
 	}
 	if answer.Assortment == nil {
 		return none, errors.New(`"assortment" is missing: list the items to offer, or [] for no item`)

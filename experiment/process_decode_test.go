@@ -29,10 +29,11 @@ func TestDecodeOffer(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		``:                                       `want {"assortment": [3, 17]}`,
-		`[3]`:                                    `want {"assortment": [3, 17]}, whole numbers, with or without a "propensity": the line does not fit`,
-		`{"assortment": [1, 3.0]}`:               `want {"assortment": [3, 17]}, whole numbers, with or without a "propensity": /assortment/1 does not fit`,
+		`[3]`:                                    `want {"assortment": [3, 17]}, with whole numbers, and with or without a "propensity": the line does not fit`,
+		`{"assortment": [1, 3.0]}`:               `want {"assortment": [3, 17]}, with whole numbers, and with or without a "propensity": "/assortment/1" does not fit`,
 		`{"assortment": [1], "assortment": [2]}`: `want {"assortment": [3, 17]}`,
-		`{"assortment": [1], "propensities": 1}`: `want {"assortment": [3, 17]}, whole numbers, with or without a "propensity": /propensities does not fit`,
+		`{"assortment": [1], "propensities": 1}`: `want {"assortment": [3, 17]}, with whole numbers, and with or without a "propensity": "/propensities" does not fit`,
+		"{\"\\u001b[31m\": 1}":                   `want {"assortment": [3, 17]}, with whole numbers, and with or without a "propensity": "/\x1b[31m" does`,
 		`{"assortment": [1]} {}`:                 `want {"assortment": [3, 17]}`,
 		`{"assortment": null}`:                   `"assortment" is missing`,
 		`{}`:                                     `"assortment" is missing`,

@@ -61,12 +61,16 @@ func newRegretPlot(p Panel, l Look) regretPlot {
 
 func (p regretPlot) rounds() int { return p.Curves[0].rounds() }
 
-// negligible returns a bound of the panel's rounding errors, in proportion to its regrets if they are small.
+// negligible bounds the panel's rounding errors: a millionth of its largest regret, but at least leastRegret and at most
+// rounding. Differences do not tell how large the regrets were.
 func (p Panel) negligible() float64 {
+	if p.Against != "" {
+		return rounding
+	}
 	highest := 0.0
 	for _, c := range p.Curves {
 		for _, run := range c.Regret {
-			highest = max(highest, slices.Max(run), -slices.Min(run))
+			highest = max(highest, slices.Max(run))
 		}
 	}
 	return min(rounding, max(rounding*highest, leastRegret))

@@ -358,7 +358,7 @@ type Estimate struct {
 	Bootstrap     Interval // percentiles over resampled shoppers, or rounds if none is known to return
 	// holds after all rounds simultaneously, even in finite samples, see [Log.Evaluate]; NaN if unavailable
 	Anytime Interval
-	ESS     float64 // effective sample size of the weights, see [Support]; NaN without weights, and of items, which weights single items
+	ESS     float64 // effective sample size of the weights, see [Support]; NaN without weights, and for the method items
 	None    string  // why there is no number; "" if there is one
 
 	influence []float64 // by round, mean 0

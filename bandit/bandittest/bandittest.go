@@ -193,29 +193,35 @@ func (b battery) offersAreFeasible(t *testing.T) {
 
 // propensitiesAreTrue draws often from few sets, and counts them. A policy states the probability of a set, or 0.
 func (b battery) propensitiesAreTrue(t *testing.T) {
-	const draws = 2000
 	l := b.newLearner()
 	done := 0
 	for _, at := range []int{0, len(b.rounds) / 2, len(b.rounds)} {
 		b.replay(t, l, done, at)
 		done = at
-		rng := rngAt(8, uint64(at))
-		x, policy := b.context(4, rng), l.Policy()
-		stated, drawn := map[string]float64{}, map[string]float64{}
-		for range draws {
-			o := policy.Offer(x, rng)
-			set := fmt.Sprint(o.Assortment)
-			if p, ok := stated[set]; ok && math.Abs(p-o.Propensity) > 1e-9 {
-				t.Fatalf("after %d rounds: the set %s has the propensity %v, and then %v", at, set, p, o.Propensity)
-			}
-			stated[set] = o.Propensity
-			drawn[set]++
+		for _, items := range []int{4, 12} {
+			b.propensityIsTrue(t, l.Policy(), items, at)
 		}
-		for set, p := range stated {
-			if p > 0 && math.Abs(drawn[set]-draws*p) > 1+6*math.Sqrt(draws*p*(1-p)) {
-				t.Errorf("after %d rounds: the set %s has the propensity %v, and %v of %d draws: state the "+
-					"probability of the set, or 0 if it is unknown", at, set, p, drawn[set], draws)
-			}
+	}
+}
+
+func (b battery) propensityIsTrue(t *testing.T, policy vitrine.Policy, items, at int) {
+	const draws = 2000
+	rng := rngAt(8, uint64(at))
+	x := b.context(items, rng)
+	stated, drawn := map[string]float64{}, map[string]float64{}
+	for range draws {
+		o := policy.Offer(x, rng)
+		set := fmt.Sprint(o.Assortment)
+		if p, ok := stated[set]; ok && math.Abs(p-o.Propensity) > 1e-9 {
+			t.Fatalf("after %d rounds: the set %s has the propensity %v, and then %v", at, set, p, o.Propensity)
+		}
+		stated[set] = o.Propensity
+		drawn[set]++
+	}
+	for set, p := range stated {
+		if p > 0 && math.Abs(drawn[set]-draws*p) > 1+6*math.Sqrt(draws*p*(1-p)) {
+			t.Errorf("after %d rounds: the set %s has the propensity %v, and %v of %d draws: state the "+
+				"probability of the set, or 0 if it is unknown", at, set, p, drawn[set], draws)
 		}
 	}
 }

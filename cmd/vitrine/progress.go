@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -39,11 +40,11 @@ func newProgress(w io.Writer, name, of string, total int) *progress {
 		columns: terminalColumns(w), begun: now, last: now}
 }
 
-// terminalColumns returns the width of a terminal, at least 32, and 0 of another writer.
+// terminalColumns returns the width of a terminal, 80 if it does not say, and 0 of another writer.
 func terminalColumns(w io.Writer) int {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		columns, _, _ := term.GetSize(int(f.Fd()))
-		return max(columns, 32)
+		return cmp.Or(columns, 80)
 	}
 	return 0
 }
@@ -72,16 +73,16 @@ func (p *progress) reuse(n int) {
 
 // draw draws the bar over the one before. It fits in the terminal, because a longer line could not be drawn over.
 func (p *progress) draw(now time.Time) {
-	const numbers = len(" []  10% 10h10m10s")
 	p.last = now
 	size := min(p.columns/4, 20)
 	full := min(size*p.done/p.total, size)
-	bar := fmt.Sprintf("%.*s [%s%s] %3d%%", p.columns-1-size-numbers, p.name, strings.Repeat("=", full),
-		strings.Repeat("-", size-full), 100*p.done/p.total)
+	state := fmt.Sprintf(" [%s%s] %3d%%", strings.Repeat("=", full), strings.Repeat("-", size-full), 100*p.done/p.total)
 	if p.done > p.reused && p.done < p.total {
 		left := float64(now.Sub(p.begun)) * float64(p.total-p.done) / float64(p.done-p.reused)
-		bar += " " + time.Duration(left).Round(time.Second).String()
+		state += " " + time.Duration(left).Round(time.Second).String()
 	}
+	bar := fmt.Sprintf("%.*s%s", max(p.columns-1-len(state), 0), p.name, state)
+	bar = bar[:min(len(bar), p.columns-1)]
 	fmt.Fprintf(p.w, "\r%-*s", p.width, bar)
 	p.width = len(bar)
 }

@@ -47,8 +47,9 @@ func TestBarOfAResumedRun(t *testing.T) {
 // A line that is longer than the terminal is wide cannot be drawn over.
 func TestBarFits(t *testing.T) {
 	for columns, want := range map[int]string{
-		80: "\rofu-mnl-plus-quadratic-worlds, rung 10 of [==------------------]  10% 90h9m9s",
-		40: "\rofu-mnl-plu [=---------]  10% 90h9m9s",
+		80: "\rofu-mnl-plus-quadratic-worlds, rung 10 of 1 [==------------------]  10% 90h9m9s",
+		40: "\rofu-mnl-plus- [=---------]  10% 90h9m9s",
+		20: "\r [-----]  10% 90h9m",
 	} {
 		var out bytes.Buffer
 		begun := time.Now()

@@ -82,7 +82,7 @@ func (e *Engine) ruledThen(ctx context.Context, view *View, entry uint64, l *pag
 		if err != nil {
 			break
 		}
-		if _, config := pastEvent(event); config != nil {
+		if _, config := pastEvent(event); len(config) > 0 {
 			then, err := setup.Parse(config)
 			if err != nil {
 				break

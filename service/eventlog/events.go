@@ -399,9 +399,16 @@ func IsCommand(b Body) bool {
 func Name(b Body) string { return strings.TrimPrefix(fmt.Sprintf("%T", b), "*eventlog.") }
 
 // Word returns the name of an event's kind on the wire, such as "placement-put".
-func Word(b Body) string { return strings.ToLower(inner.ReplaceAllString(Name(b), "-$0")) }
+func Word(b Body) string { return words[reflect.TypeOf(b)] }
 
-var inner = regexp.MustCompile(`\B[A-Z]`)
+var words = func() map[reflect.Type]string {
+	m, inner := map[reflect.Type]string{}, regexp.MustCompile(`\B[A-Z]`)
+	for _, body := range bodies[1:] {
+		b := body()
+		m[reflect.TypeOf(b)] = strings.ToLower(inner.ReplaceAllString(Name(b), "-$0"))
+	}
+	return m
+}()
 
 // Bodies returns an empty body of each event type, in the order of their kinds.
 func Bodies() (all []Body) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"regexp"
 	"testing"
 	"time"
@@ -56,6 +57,7 @@ func TestEndFreesTheAddress(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	expect.Error(t, Run(ctx, c, Options{}), nil)
+	expect.Equal(t, len(fatal.Or(os.ReadDir(c.Data))(t)), 0, "files of a service that ended before it began")
 	again := fatal.Or(net.Listen("tcp", address))(t)
 	fatal.If(t, again.Close())
 }

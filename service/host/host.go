@@ -220,10 +220,10 @@ func (s *service) run(ctx context.Context) error {
 	last, begun, pause := uint64(0), false, minPause
 	var short time.Time // since when the log ends before what is known of it
 	if s.Serve == nil {
-		if err := s.bind(ctx); err != nil && ctx.Err() == nil {
-			return err
-		} else if err != nil {
+		if err := s.bind(ctx); ctx.Err() != nil {
 			return nil
+		} else if err != nil {
+			return err
 		}
 		defer s.socket.Close()
 	}
@@ -340,7 +340,7 @@ func (s *service) serverOptions() server.Options {
 	}
 }
 
-// bind binds the service's address, before the replay, which may take long.
+// bind binds the service's address, before the replay, which may take long. If ctx has ended, nothing is bound.
 func (s *service) bind(ctx context.Context) (err error) {
 	if used := s.limits().Connections; used < s.Limits.Connections {
 		s.Logger.Warn("connections in [limits] is more than a quarter of the files that the process may open: raise "+
@@ -355,6 +355,9 @@ func (s *service) bind(ctx context.Context) (err error) {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		err = fmt.Errorf("%w: stop the program that listens there, or name another address with --listen or the "+
 			"key listen", err)
+	}
+	if err == nil && ctx.Err() != nil {
+		s.socket.Close()
 	}
 	return err
 }
