@@ -1,7 +1,7 @@
-//go:build !unix
+//go:build !(linux || darwin)
 
 package replace
 
 import "os"
 
-func own(*os.File, os.FileInfo) error { return nil }
+func own(*os.File, string, os.FileInfo) error { return nil }

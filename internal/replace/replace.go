@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,12 +57,14 @@ func Private(path string, content []byte) error { return named(path, whole(conte
 // Private.
 func Shared(path string, content []byte) error {
 	info, err := os.Stat(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return Private(path, content)
+	} else if err != nil {
+		return err
 	}
 	return named(path, func(f *os.File) error {
-		if err := own(f, info); err != nil {
-			return fmt.Errorf("cannot keep its owner and group: %w", err)
+		if err := own(f, path, info); err != nil {
+			return fmt.Errorf("cannot keep its readers: %w", err)
 		}
 		return whole(content)(f)
 	}, info.Mode().Perm())

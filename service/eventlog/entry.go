@@ -55,7 +55,7 @@ func Decode(entry []byte) (Event, error) {
 		err = e.Check()
 	}
 	if err != nil {
-		return Event{}, fmt.Errorf("entry of kind %d: %w (perhaps of a build from before 0.1.0, whose logs no release reads)",
+		return Event{}, fmt.Errorf("entry of kind %d: %w (perhaps from a build before 0.1.0, whose logs no release reads)",
 			entry[1], err)
 	}
 	return e, nil

@@ -417,7 +417,7 @@ func TestUnreadableEntries(t *testing.T) {
 		{change(1, 0), "kind 0"},
 		{change(1, 200), "kind 200"},
 		{change(10, 0x7f), "a count of 127"},
-		{slices.Concat(chosen[:10], []byte{0x84, 0x00}, chosen[11:]), "shortest form (perhaps of a build from before 0.1.0"},
+		{slices.Concat(chosen[:10], []byte{0x84, 0x00}, chosen[11:]), "shortest form (perhaps from a build before 0.1.0"},
 		{append(slices.Clone(chosen[:len(chosen)-1]), 0x80, 0x80, 0x80, 0x80, 0x10), "a count of 4294967296"},
 	} {
 		expect.Part(eventlog.Decode(c.entry))(t, c.want, c.entry)

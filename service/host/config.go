@@ -199,7 +199,7 @@ func (c *Config) checkLimits() error {
 			return fmt.Errorf("limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, maxLimit)
 		}
 	}
-	const minMemory = 32 << 20 // an eighth is for bodies, of 4 MiB each by default
+	const minMemory = 32 << 20 // less is probably a wrong unit
 	if m := l.Memory.Bytes; m > 0 && m < minMemory {
 		return fmt.Errorf("limits.memory is %d bytes: must be at least %d, 32MiB", m, minMemory)
 	}

@@ -152,7 +152,7 @@ func TestInstalledServiceFiles(t *testing.T) {
 	script := fatal.Or(os.ReadFile("../../.ci/package/files/postinstall.sh"))(t)
 	expect.Contains(t, string(fatal.Or(os.ReadFile("../../.ci/package/install.go"))(t)),
 		`{"`+regexp.MustCompile(`/\S+/defaults\.toml`).FindString(string(text))+`", `, "the list of keys is installed")
-	expect.Contains(t, string(script), "install -d -m 0700 -o vitrine -g vitrine /etc/vitrine/keys ")
+	expect.Contains(t, string(script), "install -d -m 0700 -o vitrine -g vitrine /etc/vitrine/keys\n")
 	c, err := ReadConfig("../../deploy/container.toml")
 	if err != nil || c.Listen != ":8080" || c.Data != "/data" || filepath.Base(c.Keys) != "keys.toml" {
 		t.Errorf("%+v, %v", c, err)

@@ -151,7 +151,7 @@ func (s *service) check() (err error) {
 	if err := s.Config.check(); err != nil {
 		return err
 	}
-	if s.Health == s.Listen && !strings.HasSuffix(s.Health, ":0") {
+	if s.Health != "" && s.Health == s.Listen && !strings.HasSuffix(s.Health, ":0") {
 		return fmt.Errorf("health = %q: must not be the address of listen", s.Health)
 	}
 	if s.Keys != "" {

@@ -174,7 +174,7 @@ func (f *File) write(text string, keys []Key) error {
 		return fmt.Errorf("%s: its keys are not in the form of [[key]] tables: change it by hand", f.path)
 	}
 	if err := replace.Shared(behind(f.path), []byte(text)); errors.Is(err, fs.ErrPermission) {
-		return hint.New(err, "run vitrine keys as root, or as the owner of the file and its directory")
+		return hint.New(err, "run vitrine keys as root, or as a user who may write the file and its directory")
 	} else if err != nil {
 		return err
 	}
