@@ -92,7 +92,7 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
       <Harm of={r} />
       <Segments of={r} write={gained} />
       <h3>Are the shoppers divided as planned?</h3>
-      {r.sample_ratio.shoppers === 0 ? <Empty>No visit counts yet.</Empty> : <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No. Do not trust the differences, and find the cause first: pages that fail, outcomes that are not reported, a cache." : "Nothing speaks against it."}</span> {plural(r.sample_ratio.shoppers, "shopper")}: {r.variants.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")} (p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}).</p>}
+      {r.sample_ratio.shoppers === 0 ? <Empty>No visits yet.</Empty> : <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No. Do not trust the differences, and find the cause first: requests that fail, shopper ids that change, a cache." : "Nothing speaks against it."}</span> {plural(r.sample_ratio.shoppers, "shopper")}: {r.variants.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")} (p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}).</p>}
       <Details of={r} />
     </>
   );
