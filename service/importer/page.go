@@ -768,14 +768,14 @@ func (p *pageRows) flatten(text jsontext.Value) error {
 	if text.Kind() != '{' {
 		return errors.New("want an object")
 	}
-	cells := 0
+	cells, most := 0, max(maxCells, len(text))
 	err := walk(text, place{}, func(at place, v api.Value) {
 		switch at.lists {
 		case 0:
 			p.fields[at.path] = v
 		case 1:
 			if len(p.lists[at.path]) != at.n {
-				if cells += at.n; cells > max(maxCells, len(text)) {
+				if cells = min(cells+at.n, most+1); cells > most { // the sum would overflow 32 bits
 					return
 				}
 				p.lists[at.path] = make([]api.Value, at.n)
@@ -783,9 +783,9 @@ func (p *pageRows) flatten(text jsontext.Value) error {
 			p.lists[at.path][at.i] = v
 		}
 	})
-	if cells > max(maxCells, len(text)) {
-		return fmt.Errorf("its lists of objects have %d members for all objects together, at most %d are read: name "+
-			"members alike, or leave out the others", cells, max(maxCells, len(text)))
+	if cells > most {
+		return fmt.Errorf("its lists of objects have more than %d members for all objects together: name members alike, "+
+			"or leave out the others", most)
 	}
 	return err
 }
