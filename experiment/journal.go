@@ -56,11 +56,8 @@ func lockDir(dir string, warn func(string)) (*flock.Lock, error) {
 // with a warning.
 func openJournal(dir string, warn func(string)) (*journal, error) {
 	path := filepath.Join(dir, "runs.jsonl")
-	units, damaged := map[unitKey]*unit{}, false
-	err := readJournal(path, func(u *unit, _ []byte) error {
-		units[u.key()] = u
-		return nil
-	}, func(line int, why string) {
+	damaged := false
+	units, err := journalUnits(path, func(line int, why string) {
 		damaged = true
 		warn(fmt.Sprintf("%s, line %d: %s: the run is played again", path, line, why))
 	})
@@ -83,6 +80,16 @@ func openJournal(dir string, warn func(string)) (*journal, error) {
 		return nil, err
 	}
 	return &journal{file: file, units: units}, nil
+}
+
+// journalUnits returns the units of the intact lines of the journal at path. It calls damaged for each other line.
+func journalUnits(path string, damaged func(line int, why string)) (map[unitKey]*unit, error) {
+	units := map[unitKey]*unit{}
+	err := readJournal(path, func(u *unit, _ []byte) error {
+		units[u.key()] = u
+		return nil
+	}, damaged)
+	return units, err
 }
 
 // readJournal reads the journal at path with scanJournal.

@@ -246,11 +246,7 @@ func (e *Experiment) gather(shards []*record, warn func(string)) ([]*unit, error
 	found, from := map[unitKey]*unit{}, map[unitKey]string{}
 	for _, m := range shards {
 		path := filepath.Join(m.dir, "runs.jsonl")
-		have := map[unitKey]*unit{}
-		err := readJournal(path, func(u *unit, _ []byte) error {
-			have[u.key()] = u
-			return nil
-		}, func(line int, why string) {
+		have, err := journalUnits(path, func(line int, why string) {
 			warn(fmt.Sprintf("%s, line %d: %s: the run is left out", path, line, why))
 		})
 		if err != nil {

@@ -80,7 +80,7 @@ func play(s sessions.Study, worlds []sessions.World, tune bool) error {
 }
 
 func report(world string, p sessions.Policy, share float64) {
-	fmt.Printf("%-28s %-14s radius %-4v λ %-4v t_0%-5v bonus %-5v: %.4f of the optimum\n", world, p.Label, p.Radius,
+	fmt.Printf("%-28s %-14s radius %-4v λ %-4v t_0 %-5v bonus %-5v: %.4f of the optimum\n", world, p.Label, p.Radius,
 		p.Lambda, p.Warmup, p.Bonus, share)
 }
 

@@ -187,7 +187,7 @@ func (c *Config) check() error {
 func (c *Config) checkLimits() error {
 	const maxLimit = math.MaxInt32
 	l := &c.Limits
-	for _, l := range []struct {
+	for _, n := range []struct {
 		key   string
 		value float64
 	}{
@@ -195,8 +195,8 @@ func (c *Config) checkLimits() error {
 		{"connections", float64(l.Connections)}, {"subscribers", float64(l.Subscribers)},
 		{"key_concurrent", float64(l.KeyConcurrent)}, {"key_subscribers", float64(l.KeySubscribers)},
 	} {
-		if !(l.value >= 0 && l.value <= maxLimit) {
-			return fmt.Errorf("limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, maxLimit)
+		if !(n.value >= 0 && n.value <= maxLimit) {
+			return fmt.Errorf("limits.%s = %v: must be from 0, which is the default, to %d", n.key, n.value, maxLimit)
 		}
 	}
 	const minMemory = 32 << 20 // less is probably a wrong unit
