@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -59,9 +60,12 @@ func (e *Experiment) writeRegret(w io.Writer, units []*unit) error {
 		return err
 	}
 	for _, u := range units {
+		line := fmt.Appendf(nil, "%s,%s,%d,", e.Name, u.Policy, u.Seed)
+		start := len(line)
 		for t, regret := range u.Regret {
-			_, err := fmt.Fprintf(w, "%s,%s,%d,%d,%.9g\n", e.Name, u.Policy, u.Seed, t+1, regret)
-			if err != nil {
+			line = append(strconv.AppendInt(line[:start], int64(t+1), 10), ',')
+			line = append(strconv.AppendFloat(line, regret, 'g', 9, 64), '\n')
+			if _, err := w.Write(line); err != nil {
 				return err
 			}
 		}

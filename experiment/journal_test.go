@@ -55,7 +55,7 @@ func TestRegretIsNotHeldAsText(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	fatal.Or(e.write(t.TempDir(), []*unit{u}, nil))(t)
 	runtime.ReadMemStats(&after)
-	if a := (after.TotalAlloc - before.TotalAlloc) / uint64(e.Rounds); a > 80 { // short-lived arguments of Fprintf
+	if a := (after.TotalAlloc - before.TotalAlloc) / uint64(e.Rounds); a > 8 {
 		t.Errorf("writing allocated %d bytes a round", a)
 	}
 }
