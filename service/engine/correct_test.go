@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -291,6 +292,42 @@ func TestMoneyOfRemovedEntries(t *testing.T) {
 	is(t, "the first that is left", e.Correct(t.Context(), "home", "d10", api.Correction{ID: "c", Item: "sku0"}, 0), nil)
 	s := fatal.Or(e.StatsNow(t.Context(), "home"))(t)
 	expect.Equal(t, *s.RememberedSince, time.Unix(10, 0).UTC())
+}
+
+// askedLog counts how often it is asked for its extent.
+type askedLog struct {
+	*memlog.Store
+	asked atomic.Int64
+}
+
+func (a *askedLog) Extent(ctx context.Context) (eventlog.Extent, error) {
+	a.asked.Add(1)
+	return a.Store.Extent(ctx)
+}
+
+// Unknown ids and statistics ask the log for its first entry at most once a second, and then learn of removed entries.
+func TestUnknownIDsAskRarely(t *testing.T) {
+	store := &askedLog{Store: new(memlog.Store)}
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", toys)
+	one(t, e, "home", "first", 1)
+	end := e.Sequence()
+	one(t, e, "home", "second", 1)
+	store.asked.Store(0)
+	began := time.Now()
+	for k := range 50 {
+		is(t, "an unknown one", e.Activate(t.Context(), "home", fmt.Sprint("x", k), 0), engine.ErrNotFound)
+		_, err := e.Explain(t.Context(), "home", "y", 0, nil)
+		is(t, "an unknown one", err, engine.ErrNotFound)
+		fatal.Or(e.StatsNow(t.Context(), "home"))(t)
+	}
+	if n, most := store.asked.Load(), 1+int64(time.Since(began)/time.Second); n == 0 || n > most {
+		t.Errorf("the log was asked %d times, at most %d may be", n, most)
+	}
+	fatal.If(t, store.TruncateBefore(t.Context(), end+1))
+	for fatal.Or(e.StatsNow(t.Context(), "home"))(t).RememberedSince == nil {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // A correction counts even if a decision of the same commit makes the placement forget the one that it corrects.

@@ -167,9 +167,10 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	return v.Stats(e.state.First.Load()), nil
 }
 
-// StatsNow is [Engine.Stats] after asking the log for its first entry, before which decisions are forgotten.
+// StatsNow is [Engine.Stats] after asking the log for its first entry, before which decisions are forgotten, unless it
+// was asked within the last second.
 func (e *Engine) StatsNow(ctx context.Context, name string) (api.Stats, error) {
-	if _, err := e.firstEntry(ctx); err != nil {
+	if err := e.askFirst(ctx); err != nil {
 		return api.Stats{}, err
 	}
 	return e.Stats(name)

@@ -144,8 +144,25 @@ func (e *Engine) firstEntry(ctx context.Context) (uint64, error) {
 	case err != nil:
 		return 0, fmt.Errorf("%w: %w", ErrUnread, err)
 	}
-	e.state.First.Store(x.First)
+	e.beginsAt(x.First)
 	return x.First, nil
+}
+
+// beginsAt notes that the log has lost all entries before the given one.
+func (e *Engine) beginsAt(first uint64) {
+	for was := e.state.First.Load(); was < first && !e.state.First.CompareAndSwap(was, first); {
+		was = e.state.First.Load()
+	}
+}
+
+// askFirst calls firstEntry at most once a second: a client with unknown ids must not load the log's servers.
+func (e *Engine) askFirst(ctx context.Context) error {
+	if !e.asked.CompareAndSwap(false, true) {
+		return nil
+	}
+	time.AfterFunc(time.Second, func() { e.asked.Store(false) })
+	_, err := e.firstEntry(ctx)
+	return err
 }
 
 // prepare reserves memory for a placement and, if it needs a new learner, builds that learner. A placement must not

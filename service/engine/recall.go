@@ -49,6 +49,7 @@ func (e *Engine) recall(ctx context.Context, placement, id string) (*state.Looku
 			return f, err
 		}
 		if !f.Was.Status.Waits() {
+			e.beginsAt(f.Was.Entry + 1)
 			return f, nil
 		}
 		lost = f.Record
@@ -100,7 +101,7 @@ func (e *Engine) concerning(ctx context.Context, placement, id string,
 
 // missing returns the error for a decision that is not remembered.
 func (e *Engine) missing(ctx context.Context, placement, id string) error {
-	if _, err := e.firstEntry(ctx); err != nil {
+	if err := e.askFirst(ctx); err != nil {
 		return err
 	}
 	e.mu.RLock()

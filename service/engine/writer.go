@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"vitrine/service/eventlog"
@@ -34,6 +35,7 @@ type Engine struct {
 
 	proposals  chan *proposal
 	crowded    chan *crowding
+	asked      atomic.Bool   // whether the log was asked for its first entry within the last second
 	searching  chan struct{} // holds a token while a search reads the log
 	found      found         // of the last search; the token guards it
 	quit       chan struct{} // closed by Close
