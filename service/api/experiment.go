@@ -146,6 +146,9 @@ type VariantReport struct {
 	Share       float64        `json:"share" doc:"of the units in the experiment"`
 	Made        uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
 	Units       uint64         `json:"shoppers" doc:"units that these decisions were made for; some are missed once there are a million"`
+	Deferred    uint64         `json:"deferred,omitzero" doc:"shoppers whose first decision was deferred, and has ended; left out if 0"`
+	Seen        uint64         `json:"seen,omitzero" doc:"shoppers whose deferred first decision was seen: it was activated or got an outcome in time"`
+	SeenLess    string         `json:"seen_less_than,omitzero" doc:"another variant that is surely seen more often, by at least a fiftieth of its share of seen decisions: do not trust the differences"`
 	Group       Totals         `json:"totals" doc:"the decisions that count; revenue and squares are net of corrections until then; purchases are as reported"`
 	Later       float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began; also what earlier corrections take below 0, or above the outcome and the most expensive item. No other number of the report includes it, but the verdict considers it"`
 	Mean        Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95%"`
@@ -251,6 +254,9 @@ func Late(of, over *VariantReport) float64 {
 func PerDecision(revenue float64, decisions uint64) float64 {
 	return revenue / float64(max(decisions, 1))
 }
+
+// SeenShare returns the percentage of deferred first decisions that were seen.
+func (v *VariantReport) SeenShare() float64 { return 100 * float64(v.Seen) / float64(v.Deferred) }
 
 // Variant returns a variant's results, or nil.
 func (r *ExperimentReport) Variant(name string) *VariantReport {

@@ -15,19 +15,21 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// If half of a variant's shoppers are lost before they ask, the report finds a mismatch and stops the experiment. It does
-// not if half of the variant's pages are never seen: the shoppers are divided rightly. Each counts once, by its first
-// decision.
+// If half of a variant's shoppers are lost before they ask, the report finds a mismatch and stops the experiment. If half
+// of the variant's pages are never seen, the shoppers are divided rightly, and it stops for that reason. It goes on if
+// memory ends what was seen. Each shopper counts once, by its first decision.
 func TestMismatch(t *testing.T) {
-	for name, isLost := range map[string]bool{"lost": true, "unseen": false} {
+	for name, reason := range map[string]string{"lost": "the shoppers are not divided as the shares say", "unseen": "were seen",
+		"evicted": "cannot be compared"} {
 		t.Run(name, func(t *testing.T) {
+			isLost, isUnseen := name == "lost", name == "unseen"
 			store := new(memlog.Store)
 			e := opened(t, engine.Options{Store: store, Build: buildFixed})
 			put(t, e, "home", onTrial(`{"name":"x","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"policy","policy":{"name":"1"},"share":0.5}]}`))
 			s := newBoutique(t, e, 0, 0)
 			began := s.report()
 			_, _, table := e.Evidence("home")
-			want := map[string]uint64{}
+			want, seen := map[string]uint64{}, map[string]uint64{}
 			for visit := range 2 {
 				for i := range 800 {
 					s.now += minute
@@ -38,13 +40,20 @@ func TestMismatch(t *testing.T) {
 						continue
 					}
 					a, err := e.Decide(t.Context(), "home", r, s.now)
-					if err == nil && !(isB && i%2 > 0) {
+					isSeen := !(isB && isUnseen && i%2 > 0)
+					if err == nil && isSeen {
 						err = e.Activate(t.Context(), "home", a.Decision, s.now)
 					}
 					fatal.If(t, err)
+					if name == "evicted" && isB {
+						fatal.Or(e.EvictBefore(t.Context(), e.Sequence()+1, s.now+1, s.now))(t)
+					}
 					s.expire()
 					if visit == 0 {
 						want[a.Variant]++
+						if isSeen {
+							seen[a.Variant]++
+						}
 					}
 				}
 				s.now += 40 * minute
@@ -53,12 +62,15 @@ func TestMismatch(t *testing.T) {
 				restarted := opened(t, engine.Options{Store: store, Build: buildFixed, Snapshot: snapshot(t, e)})
 				again := fatal.Or(restarted.Experiments("home"))(t).Experiment
 				expect.Equal(t, again.Ratio, r.Ratio, "after a restart")
-				if r.Ratio.Mismatch != isLost || isLost && (r.Verdict.Result != api.Stop ||
-					!strings.Contains(r.Verdict.Reason, "do not trust")) {
+				if r.Ratio.Mismatch != isLost || (r.Verdict.Result == api.Stop) != (isLost || isUnseen) ||
+					!strings.Contains(r.Verdict.Reason, reason) {
 					t.Errorf("visit %d: %+v, %+v, %+v", visit, r.Ratio, r.Verdict, r.Variants)
 				}
 				for _, v := range again.Variants {
 					expect.Equal(t, v.Units, want[v.Name], v.Name)
+					if visit > 0 { // all count by then
+						expect.Equal(t, [2]uint64{v.Deferred, v.Seen}, [2]uint64{want[v.Name], seen[v.Name]}, v.Name)
+					}
 				}
 			}
 		})

@@ -108,6 +108,8 @@ func (v view) Sentence() string {
 		return fmt.Sprintf("A tie: keep “%s”.", strings.Join(v.Verdict.Tied, "” or “"))
 	case v.Ratio.Mismatch:
 		return "Stop, and find out why the shoppers are not divided as planned."
+	case v.distrusted():
+		return "Stop, and find out what went wrong."
 	case v.Verdict.Result == api.Stop:
 		return fmt.Sprintf("Stop, and stay with “%s”.", v.Control)
 	}
@@ -115,6 +117,11 @@ func (v view) Sentence() string {
 		return fmt.Sprintf("No winner, so stay with “%s”.", v.Control)
 	}
 	return "Keep going."
+}
+
+// distrusted reports whether the verdict is that visits or sales are reported unlike.
+func (v view) distrusted() bool {
+	return v.Verdict.Result == api.Stop && strings.Contains(v.Verdict.Reason, "do not trust the differences")
 }
 
 // suffers reports whether the variant to weigh is surely worse in a metric.
@@ -149,6 +156,8 @@ func (v view) Advice() string {
 	case v.Ratio.Mismatch:
 		return "Something loses visits of some variants: pages that fail, outcomes that are not reported, a " +
 			"cache. Until it is found the differences mean nothing."
+	case v.distrusted():
+		return ""
 	case v.Verdict.Result == api.Stop:
 		return "Even at best no other variant gains as much as a change is worth."
 	}

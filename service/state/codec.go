@@ -207,8 +207,10 @@ func (r *Record) fields(f *fields.Fields) {
 	f.Check(choice == 0 && status&withBasket == 0 || r.Status == chosen || r.Status == late, "decision %q has "+
 		"status %d and choice %d", r.id, status, choice)
 	if r.Status.Waits() {
-		f.Byte(&r.counts)
-		f.Check(r.counts>>numComparisons == 0, "decision %q counts in more comparisons than there are", r.id)
+		for i := range r.marks {
+			f.Byte(&r.marks[i])
+			f.Check(r.marks[i] <= abtest.MaxMark, "decision %q has the mark %d", r.id, r.marks[i])
+		}
 		r.passedFields(f)
 		r.measuredFields(f)
 		return

@@ -72,8 +72,8 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 	p.Earnings.Offered(sequence, time, o, p.isOwn(o))
 	p.noteOffer(o, time)
 	for i, e := range p.comparisons() {
-		if e != nil && e.Enter(sequence, time, p.Earnings.Guard.Watch.Cohort(), o) {
-			r.counts |= 1 << i
+		if e != nil {
+			r.marks[i] = e.Enter(sequence, time, p.Earnings.Guard.Watch.Cohort(), o)
 		}
 	}
 	p.pace.Add(time, r.Size())
@@ -211,7 +211,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	}
 	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen,
 		Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
-	r.leave(c)
+	r.leave(c, true)
 	switch {
 	case !r.isOf(p.Learner):
 		p.Earnings.Counts.Stale++
@@ -245,22 +245,28 @@ func (p *Placement) releaseSales(sequence uint64) {
 	}
 }
 
-// leave closes a decision in the comparisons in which it counts. c is nil for a decision that is not learned.
-func (r *Record) leave(c *offer.Closed) {
+// leave closes a decision in the comparisons in which it counts. c is nil for a decision that is not learned. An evicted
+// decision may have been seen.
+func (r *Record) leave(c *offer.Closed, seen bool) {
 	p := r.placement
+	length := p.Earnings.Guard.Watch.Cohort()
 	for i, e := range p.comparisons() {
-		if e != nil && r.counts>>i&1 == 1 {
-			e.Leave(r.Entry, r.time, p.Earnings.Guard.Watch.Cohort(), c, p.segment(c))
+		if e == nil || r.marks[i] == 0 {
+			continue
 		}
+		if seen {
+			e.See(r.marks[i], r.Entry, r.time, length)
+		}
+		e.Leave(r.Entry, r.time, length, c, p.segment(c))
 	}
 }
 
 // abandon ends the wait for an outcome without teaching the learner.
 func (s *State) abandon(r *Record, to status) {
 	r.placement.Open.Remove(r)
+	r.leave(nil, r.Status == open)
 	r.Status = to
 	r.placement.Earnings.Abandoned(r.Entry, r.time, to == evicted)
-	r.leave(nil)
 	r.placement.releaseSales(s.Position.Sequence)
 	s.shelve(r, nil)
 }

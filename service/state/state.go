@@ -157,7 +157,7 @@ type Record struct {
 	shown     uint16        // K
 	choice    int16         // 0 or a position on the page, from 1 on; the first one of a basket
 	Status    status
-	counts    uint8 // bit i: whether it counts in comparison i of [Placement.comparisons]
+	marks     [numComparisons]abtest.Mark // in [Placement.comparisons], until it ends
 }
 
 // recordExtras holds the fields that few decisions need.

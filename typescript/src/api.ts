@@ -1570,6 +1570,8 @@ export interface VariantMetric {
 export interface VariantReport {
   /** Decisions, with those that wait for an outcome. */
   decisions_made: number;
+  /** Shoppers whose first decision was deferred, and has ended; left out if 0. */
+  deferred?: number | undefined;
   /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%. Left out of the control, and before there are decisions of both. */
   difference?: Interval | undefined;
   /** Decisions that showed the caller's baseline in place of the placement's policy, during an alarm. */
@@ -1583,6 +1585,10 @@ export interface VariantReport {
   /** Revenue a decision; each interval by itself holds at all times with 95%. */
   mean: Interval;
   name: string;
+  /** Shoppers whose deferred first decision was seen: it was activated or got an outcome in time. */
+  seen?: number | undefined;
+  /** Another variant that is surely seen more often, by at least a fiftieth of its share of seen decisions: do not trust the differences. */
+  seen_less_than?: string | undefined;
   /** Of the units in the experiment. */
   share: number;
   /** Units that these decisions were made for; some are missed once there are a million. */

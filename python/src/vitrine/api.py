@@ -1578,6 +1578,8 @@ class VariantMetric(TypedDict):
 class VariantReport(TypedDict):
     decisions_made: int
     """Decisions, with those that wait for an outcome."""
+    deferred: NotRequired[int]
+    """Shoppers whose first decision was deferred, and has ended; left out if 0."""
     difference: NotRequired[Interval]
     """Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%. Left out of the control, and before there are decisions of both."""
     fallback_decisions: NotRequired[int]
@@ -1591,6 +1593,10 @@ class VariantReport(TypedDict):
     mean: Interval
     """Revenue a decision; each interval by itself holds at all times with 95%."""
     name: str
+    seen: NotRequired[int]
+    """Shoppers whose deferred first decision was seen: it was activated or got an outcome in time."""
+    seen_less_than: NotRequired[str]
+    """Another variant that is surely seen more often, by at least a fiftieth of its share of seen decisions: do not trust the differences."""
     share: float
     """Of the units in the experiment."""
     shoppers: int

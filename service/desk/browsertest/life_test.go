@@ -175,7 +175,7 @@ func TestExperiment(t *testing.T) {
 }
 
 // The sentence below the verdict is about the variant that the verdict names, not the surest one. An experiment that is
-// over says how its last visits come to count.
+// over says how its last visits come to count. A share of first pages seen that is too small stands out.
 func TestAhead(t *testing.T) {
 	s := serve(t, nil)
 	variant := func(name, show string, share float64) api.Variant {
@@ -194,6 +194,7 @@ func TestAhead(t *testing.T) {
 			v.experiment.decisions = 100;
 			v.experiment.ends = "2026-01-02T00:00:00Z";
 			v.experiment.variants[0].decisions_made = 1200;
+			Object.assign(v.experiment.variants[1], { deferred: 50, seen: 17, seen_less_than: "sure" });
 			v.experiment.variants[1].difference = { low: -5, estimate: 3, high: 11 };
 			v.experiment.variants[2].difference = { low: -1, estimate: 1, high: 3 };
 			return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
@@ -207,6 +208,8 @@ func TestAhead(t *testing.T) {
 	b.reads("100 of 1,200 visits counted so far; the others will count with the first visit that comes 8 hours, a sixteenth of the wait for a sale, after them")
 	b.reads("100 of 1,200 visits count so far. Visits that do not count before you end the experiment never will.")
 	b.reads("Too early to tell")
+	b.reads("First pages seen")
+	b.wait(`[...document.querySelectorAll("td .bad")].some((s) => s.innerText === "34%")`)
 }
 
 // A placement with a hold-out compares with the shop's own pages before, during and after an experiment.

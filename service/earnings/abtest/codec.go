@@ -19,6 +19,7 @@ func (e *Experiment) Copy() *Experiment {
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
 	}
+	c.firsts = e.firsts.Copy()
 	c.groups, c.later, c.asked, c.units, c.seen = slices.Clone(e.groups), slices.Clone(e.later), slices.Clone(e.asked),
 		slices.Clone(e.units), slices.Clone(e.seen)
 	c.signs = slices.Clone(e.signs)
@@ -30,8 +31,8 @@ func (e *Experiment) Copy() *Experiment {
 }
 
 func (s *sample) copy() *sample {
-	c := &sample{s.entry, s.block.Copy(), slices.Clone(s.metrics), copySegments(s.parts), slices.Clone(s.groups),
-		s.peaks}
+	c := &sample{s.entry, s.block.Copy(), slices.Clone(s.metrics), s.firsts.Copy(), copySegments(s.parts),
+		slices.Clone(s.groups), s.peaks}
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
 	}
@@ -74,6 +75,7 @@ func (s *sample) fields(f *fields.Fields) {
 	for _, m := range s.metrics {
 		m.Fields(f)
 	}
+	s.firsts.Fields(f)
 	segmentFields(f, &s.parts, len(s.block.Variants), (*confseq.Block).Fields)
 	f.Check(len(s.parts) <= maxSegmentSums+1, "a cohort of %d segments", len(s.parts))
 	offer.GroupFields(f, s.groups)
@@ -109,6 +111,7 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	for _, m := range e.metrics {
 		m.Fields(f)
 	}
+	e.firsts.Fields(f)
 	fields.Elements(f, e.reported)
 	segmentFields(f, &e.parts, k, (*confseq.Mean).Fields)
 	f.Check(len(e.parts) <= maxSegments, "an experiment of %d segments", len(e.parts))

@@ -19,6 +19,7 @@ type Experiment struct {
 	begun    int64
 	phases   []phase        // periods of constant shares, oldest first
 	metrics  []*Results     // by metric, the conversion first
+	firsts   *Results       // of units' first decisions that were deferred: 1 if it was seen, or 0; without clusters
 	reported []uint64       // decisions with a value, by metric
 	parts    []segmentMeans // by segment, in the order of their first decision that counts
 	groups   []offer.Totals // by class, which is a variant
@@ -46,6 +47,7 @@ type sample struct {
 	entry   uint64 // of its first decision
 	block   *Block
 	metrics []*Block
+	firsts  *Block
 	parts   []segmentSums // by segment
 	groups  []offer.Totals
 	peaks   earnings.Peaks[place]
@@ -119,7 +121,7 @@ func Empty(design *api.Experiment) *Experiment {
 	n := len(design.Variants)
 	return &Experiment{
 		Routes:  &Routes{Design: design},
-		Results: NewResults(n), metrics: newMetrics(design), reported: make([]uint64, numMetrics+len(design.Metrics)),
+		Results: NewResults(n), metrics: newMetrics(design), firsts: newResults(n), reported: make([]uint64, numMetrics+len(design.Metrics)),
 		groups: make([]offer.Totals, n), later: make([]precise.Sum, n), asked: make([]uint64, n),
 		units: make([]uint64, n), signs: make([]signs, n), seen: make([]uint64, seenUnits/64),
 	}
@@ -154,19 +156,25 @@ func (e *Experiment) Divide(design *api.Experiment, entry uint64, time int64) {
 }
 
 func (e *Experiment) newSample() *sample {
-	s := &sample{block: e.Results.Begin(), groups: make([]offer.Totals, len(e.groups))}
+	s := &sample{block: e.Results.Begin(), firsts: e.firsts.Begin(), groups: make([]offer.Totals, len(e.groups))}
 	for _, m := range e.metrics {
 		s.metrics = append(s.metrics, m.Begin())
 	}
 	return s
 }
 
-// Enter adds an open decision to its cohort of the given length, and counts its unit if this is its first decision. It
-// reports whether the decision counts.
-func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (counts bool) {
+// Mark is how a decision takes part in an experiment: 0 if it does not count, 1 if it does, and 2 + its class if it is
+// also its unit's first decision, and deferred.
+type Mark = uint8
+
+// MaxMark is the largest mark.
+const MaxMark = 1 + MaxVariants
+
+// Enter adds an open decision to its cohort of the given length, and counts its unit if this is its first decision.
+func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (m Mark) {
 	class := e.ClassOf(o.Variant)
 	if entry <= e.Number || class < 0 || o.Mode == offer.ByImport {
-		return false
+		return 0
 	}
 	e.cohorts.Enter(time/length, func() *sample {
 		s := e.newSample()
@@ -182,9 +190,24 @@ func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (co
 		e.units[class]++
 		if p := e.shares[class]; p > 0 {
 			e.Ratio.Add(class, p)
+			if o.Deferred {
+				(*e.cohorts.Sums(time / length)).firsts.Add(class, 0, 1, e.shares)
+				return 2 + Mark(class)
+			}
 		}
 	}
-	return true
+	return 1
+}
+
+// See notes that a decision was activated or got its outcome. Call it before Leave.
+func (e *Experiment) See(m Mark, entry uint64, time, length int64) {
+	class := int(m) - 2
+	if class < 0 || class >= len(e.shares) || entry <= e.Number {
+		return
+	}
+	if s := e.cohorts.Sums(time / length); s != nil {
+		(*s).firsts.Replace(class, 0, 1, e.phaseOf(entry).shares)
+	}
 }
 
 // Leave removes a closed decision that counts; o is nil if there is no round for it. segment is the shopper's value of
@@ -322,6 +345,7 @@ func (e *Experiment) take(s *sample, at int64) {
 	for k, m := range e.metrics {
 		m.Take(s.metrics[k])
 	}
+	e.firsts.Take(s.firsts)
 	for i := range s.parts {
 		part := &s.parts[i]
 		to := &e.parts[segmentOf(&e.parts, part.value, maxSegments-1, len(e.shares))]

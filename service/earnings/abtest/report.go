@@ -89,6 +89,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], Units: e.units[class],
 			Group: e.groups[class].Report(), Later: e.later[class].Value(), Share: e.shares[class]}
 		v.Mean = e.mean(class)
+		e.unseen(class, &v)
 		if e.look(class, &v) {
 			few = v.Name
 		}

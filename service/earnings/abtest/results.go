@@ -63,8 +63,14 @@ type Cluster struct {
 
 // NewResults returns empty results for a number of variants.
 func NewResults(variants int) *Results {
-	return &Results{Variants: make([]Earned, variants), Pairs: make([]confseq.Mean, PairCount(variants)),
-		Clusters: make([]Cluster, Buckets)}
+	r := newResults(variants)
+	r.Clusters = make([]Cluster, Buckets)
+	return r
+}
+
+// newResults returns empty results without clusters, for units with one decision each.
+func newResults(variants int) *Results {
+	return &Results{Variants: make([]Earned, variants), Pairs: make([]confseq.Mean, PairCount(variants))}
 }
 
 // PairCount returns the number of pairs of variants.

@@ -32,7 +32,7 @@ const (
 	manyValued = 32 // sales before their values are compared; times the variance of the logs, if above 1
 	mostTimes  = 3  // by which the variants' values may differ, in declared revenues
 	rarest     = 8  // a variant that never sold may sell this many times more rarely than the others
-	fewLost    = 50 // a row that has ended is ignored below 1/fewLost of the decisions: it hides under 2% of the revenue
+	fewLost    = 50 // rows that have ended are ignored below 1/fewLost of the decisions, and so are unseen ones: they hide under 2% of the revenue
 )
 
 // value adds a sale's value.
@@ -134,6 +134,36 @@ func (e *Experiment) look(class int, v *api.VariantReport) (few bool) {
 		v.Worth = new(portable.Exp(mean))
 	}
 	return v.Group.Purchases == 0 && s.row.length > 0 || s.first.length >= maybe && fewLost*s.first.length >= v.Group.Rounds
+}
+
+// unseen reports how many of a variant's first decisions were seen, and another variant whose first decisions surely
+// were seen more often. The pairs share the error.
+//
+// A unit's first decision is seen, or not, before its variant can affect the unit otherwise. Each unit counts once, so
+// returning units widen no interval and cause no false alarm. A decision counts with its cohort, and an evicted one is
+// seen if it was activated: neither depends on how soon outcomes come.
+func (e *Experiment) unseen(class int, v *api.VariantReport) {
+	m := &e.firsts.Variants[class].Mean
+	v.Deferred, v.Seen = m.N, uint64(m.Sum.Value())
+	for other := range e.shares {
+		low, _, _, ok := e.firsts.Difference(other, class, ratioError/float64(len(e.firsts.Pairs)))
+		more := e.firsts.Variants[other].Mean.Average()
+		if ok && low > 0 && fewLost*(more-m.Average()) >= more {
+			v.SeenLess = e.Name(other)
+		}
+	}
+}
+
+// unlikeSeen returns why the decisions that count cannot be compared, or "".
+func unlikeSeen(r *api.ExperimentReport) string {
+	for i := range r.Variants {
+		if v := &r.Variants[i]; v.SeenLess != "" {
+			return fmt.Sprintf("%.3g%% of the deferred first decisions of %q were seen, and %.3g%% of %q: do not trust the "+
+				"differences, find the cause, and begin another experiment",
+				v.SeenShare(), v.Name, r.Variant(v.SeenLess).SeenShare(), v.SeenLess)
+		}
+	}
+	return ""
 }
 
 // misreported returns why sales cannot be compared, or "".

@@ -111,6 +111,7 @@ function Variants(props: { of: ExperimentReport; currency: string | undefined })
         { title: "Variant", cell: (v) => <><bdi>{v.name}</bdi>{v.name === r.control ? " (compared with)" : ""}<br /><small class="quiet">{shows(v)}</small></>, text: true },
         { title: "Shoppers", cell: (v) => portion(v.share), wide: true },
         { title: "Visits", cell: (v) => count(v.totals.rounds), wide: true },
+        ...(r.variants.some((v) => v.deferred) ? [{ title: "First pages seen", cell: (v: Variant) => (v.deferred ? <span class={v.seen_less_than ? "bad" : ""}>{percent((v.seen ?? 0) / v.deferred)}</span> : "–"), wide: true }] : []),
         { title: "Bought something", cell: (v) => (v.totals.rounds === 0 ? "–" : percent(v.totals.purchases / v.totals.rounds)), wide: true },
         { title: "Revenue per visit", cell: (v) => <Amount of={v.totals.rounds === 0 ? undefined : v.mean} write={paid} /> },
         { title: `More than ${r.control}`, cell: (v) => <Amount of={v.difference} write={(x) => money(x, currency, true)} /> },
@@ -128,7 +129,7 @@ export function Holdout(props: { of: ExperimentReport; currency: string | undefi
     <>
       <p>{portion(held.share)} of shoppers are held out: they always see your own page, and take part in no experiment. “vitrine” is everybody else, since {moment(r.begun)}.</p>
       <Variants of={r} currency={props.currency} />
-      {r.sample_ratio.mismatch ? <p class="bad">The shoppers are not divided as planned: do not trust the difference, and find the cause first.</p> : null}
+      {r.sample_ratio.mismatch ? <p class="bad">The shoppers are not divided as planned: do not trust the difference, and find the cause first.</p> : r.variants.some((v) => v.seen_less_than) ? <p class="bad">{sentence(r.verdict.reason)}</p> : null}
     </>
   );
 }

@@ -17,6 +17,9 @@ export interface Variant {
   share: number;
   decisions_made: number;
   shoppers: number;
+  deferred?: number;
+  seen?: number;
+  seen_less_than?: string;
   totals: Totals;
   late_revenue: number;
   mean: Interval;
