@@ -101,7 +101,7 @@ func total(parts []part) float64 {
 // not grow. This takes O(N log N) and a few passes.
 //
 // MaximizeNested returns an error that names the first invalid item or nest. It rejects dissimilarities above 1,
-// because the problem is then NP-hard.
+// because the problem is then NP-hard, and utilities with an infinite u_i/λ_k.
 func MaximizeNested(dst vitrine.Assortment, n Nests, u, r []float64) (vitrine.Assortment, float64, error) {
 	if err := n.check(u, r); err != nil {
 		return nil, 0, err
@@ -150,7 +150,16 @@ func (n Nests) check(u, r []float64) error {
 			return fmt.Errorf("item %d is in nest %d: there are %d", i, k, len(n.Dissimilarity))
 		}
 	}
-	return checkItems(u, r)
+	if err := checkItems(u, r); err != nil {
+		return err
+	}
+	for i, v := range u {
+		if lambda := n.lambda(n.group(i)); !math.IsInf(v, -1) && math.IsInf(v/lambda, 0) {
+			return fmt.Errorf("item %d has utility %v: with dissimilarity %v, want at most %.3g in magnitude",
+				i, v, lambda, lambda*math.MaxFloat64)
+		}
+	}
+	return nil
 }
 
 // checkItems returns an error that names the first item with an invalid utility or revenue.

@@ -95,6 +95,10 @@ func TestMaximizeNestedErrors(t *testing.T) {
 		{assortment.Nests{Of: []int{-1}}, []float64{math.NaN()}, nil, "item 0 has utility NaN"},
 		{assortment.Nests{Of: []int{-1}}, []float64{1}, []float64{-1},
 			"item 0 has revenue -1: want a finite number, at least 0"},
+		{assortment.Nests{Of: []int{0, 0}, Dissimilarity: []float64{0.5}}, []float64{1, 1e308}, nil,
+			"item 1 has utility 1e+308: with dissimilarity 0.5, want at most 8.99e+307 in magnitude"},
+		{assortment.Nests{Of: []int{0}, Dissimilarity: []float64{1e-300}}, []float64{-1e10}, nil,
+			"item 0 has utility -1e+10: with dissimilarity 1e-300, want at most 1.8e+08 in magnitude"},
 	} {
 		if _, _, err := assortment.MaximizeNested(nil, c.nests, c.u, c.r); fmt.Sprint(err) != c.want {
 			t.Errorf("error %v, want %s", err, c.want)
