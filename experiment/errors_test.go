@@ -257,10 +257,17 @@ func (speechless) Policy() vitrine.Policy { return nil }
 func TestPrintSmallRegrets(t *testing.T) {
 	var out bytes.Buffer
 	experiment.PrintSummary(&out, []experiment.Summary{
+		{Policy: "a", FinalMean: 3.456e-301, FinalSD: 1e-302, PairedSE: math.NaN()},
+		{Policy: "b", FinalMean: 0, FinalSD: math.NaN(), PairedMean: -3.456e-301, PairedSE: 2e-303},
+	})
+	experiment.PrintSummary(&out, []experiment.Summary{
 		{Policy: "a", FinalMean: 0.0341, FinalSD: 0.0123, PairedSE: math.NaN()},
 		{Policy: "b", FinalMean: 0.0027, FinalSD: math.NaN(), PairedMean: -0.0314, PairedSE: 0.0051},
 	})
-	for _, want := range []string{"a   0.034   0.012", "b   0.003       –    -0.031   0.005"} {
+	for _, want := range []string{
+		"a   3.46e-301   1e-302", "b           0        –   -3.46e-301   2e-303",
+		"a   0.034   0.012", "b   0.003       –    -0.031   0.005",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, &out)
 		}
