@@ -12,12 +12,14 @@ import (
 )
 
 // Recursive follows the maximum of the penalised likelihood of utilities u_k(w) = g_kᵀw, with the penalty (λ/2)‖w‖².
-// Neither its memory nor its cost per round grows with the number of rounds. Each round takes one step of an extended
-// Kalman filter,
+// Neither its memory nor its cost per round grows with the number of rounds. Each round takes one step of [Online] with
+// η = σ = 1, an extended Kalman filter whose last Hessian is taken after the step:
 //
-//	H_{t+1} = H_t + ∇²ℓ_t,  w_{t+1} = w_t − H_{t+1}⁻¹ ∇ℓ_t(w_t),  H_1 = λI
+//	H̃_t     = H_t + ∇²ℓ_t(w_t),  H_1 = λI
+//	w_{t+1} = w_t − H̃_t⁻¹ ∇ℓ_t(w_t)
+//	H_{t+1} = H_t + ∇²ℓ_t(w_{t+1})
 //
-// the step of [Online] with η = σ = 1. A full fit to the kept rounds replaces w by the maximum and H by the Hessian
+// A full fit to the kept rounds replaces w by the maximum and H by the Hessian
 // there: up to round 4096 whenever the rounds have increased by a fifth, and then whenever 4096 rounds are kept. From round
 // 4096 on, each fit also makes Laplace's approximation of the posterior after the older half the prior of the newer half,
 // and drops the older half. A round of K items costs O(K d²) on average, fits included.
