@@ -152,6 +152,7 @@ type Version struct {
 	OtherLearner bool           `json:"other_learner" doc:"whether it is of a learner that decided before, whose configuration a roll back brings back"`
 	Policy       map[string]any `json:"policy" doc:"of its configuration"`
 	Config       *Placement     `json:"config,omitempty" doc:"the configuration that a roll back brings back; left out if the present one stays"`
+	Warnings     []string       `json:"warnings,omitempty" doc:"of a roll back now, as a preview warns of its configuration"`
 }
 
 // VersionList lists versions, the oldest first.

@@ -100,7 +100,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 		if past := ended(t, e, store); past.Variants[1].Learner.Policy["name"] != "0" {
 			t.Errorf("the report has the policy %v", past.Variants[1].Learner.Policy)
 		}
-		versions, err := e.Versions("home")
+		versions, err := e.Versions("home", 0)
 		if err != nil || len(versions) != 1 || !versions[0].OtherLearner ||
 			versions[0].Note != `before variant "rival" of the experiment "summer"` {
 			t.Fatalf("the versions are %+v, %v", versions, err)
@@ -147,7 +147,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 		if err != nil || all.Experiment == nil || len(all.Past) != 1 || all.Experiment.Decisions != 0 {
 			t.Errorf("%+v, %v", all, err)
 		}
-		versions, err := e.Versions("home")
+		versions, err := e.Versions("home", 0)
 		if err != nil || len(versions) != 1 {
 			t.Fatalf("the versions are %+v, %v", versions, err)
 		}

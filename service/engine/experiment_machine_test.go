@@ -120,7 +120,7 @@ func (m *trials) Keep(t *rapid.T) {
 }
 
 func (m *trials) RollBack(t *rapid.T) {
-	versions, err := m.engine.Versions("home")
+	versions, err := m.engine.Versions("home", 0)
 	want(t, "versions", err, nil)
 	if len(versions) == 0 {
 		t.Skip("no versions")

@@ -110,7 +110,16 @@ func TestHoldout(t *testing.T) {
 			t.Errorf("with the former share %s is held out: %v", unit, is)
 		}
 	}
-	fatal.Or(e.Put(t.Context(), "home", fmt.Appendf(nil, holding, 0), s.now))(t)
+	for _, window := range []string{"30m", "20m"} { // the version of the former seed has 30m
+		config := strings.NewReplacer("%v}", `0.2,"seed":7}`, "30m", window).Replace(holding)
+		fatal.Or(e.Change(t.Context(), "home", []byte(config), engine.Change{Reset: true}, s.now))(t)
+		s.serve(400, 300)
+		w := strings.Join(fatal.Or(e.Versions("home", s.now))(t)[0].Warnings, "")
+		if strings.Contains(w, "held out since") != (window == "20m") {
+			t.Errorf("a roll back from a window of %s warns %q", window, w)
+		}
+	}
+	fatal.Or(e.Change(t.Context(), "home", fmt.Appendf(nil, holding, 0), engine.Change{Reset: true}, s.now))(t)
 	if all := fatal.Or(e.Experiments("home"))(t); all.Holdout != nil {
 		t.Errorf("without a hold-out: %+v", all.Holdout)
 	}

@@ -149,7 +149,7 @@ func TestRelearning(t *testing.T) {
 		t.Errorf("p(0|S) = %v, want %v", a.Outside, p)
 	}
 	s, _ = e.Stats("home")
-	versions, _ := e.Versions("home")
+	versions, _ := e.Versions("home", 0)
 	if s.Relearning != nil || s.Stale != 1 || len(versions) != 2 || versions[1].Note != "before a change of "+
 		"policy/name, seed" {
 		t.Errorf("%+v, %+v", s, versions)

@@ -86,13 +86,19 @@ func (e *Engine) ready(ctx context.Context, name string,
 	return w, c, err
 }
 
-// Versions returns the versions of a placement to roll back to, the oldest first.
-func (e *Engine) Versions(name string) ([]api.Version, error) {
+// Versions returns the versions of a placement to roll back to, the oldest first, with the warnings of a roll back now.
+func (e *Engine) Versions(name string, now int64) ([]api.Version, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	p, err := e.state.Named(name)
 	if err != nil {
 		return nil, err
 	}
-	return p.List(), nil
+	list := p.List()
+	for k, v := range list {
+		if w, isFormer, err := e.state.LearnerOf(name, v.Version); err == nil && isFormer {
+			list[k].Warnings = e.changeWarnings(name, w.Config, now)
+		}
+	}
+	return list, nil
 }

@@ -57,7 +57,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 		t.Helper()
 		wait(t, e)
 		s, err := e.Stats("home")
-		versions, failed := e.Versions("home")
+		versions, failed := e.Versions("home", 0)
 		if err != nil || failed != nil || s.Learned != 3 || s.Stale != 1 || len(versions) != 1 {
 			t.Fatalf("%+v, %+v, %v, %v", s, versions, err, failed)
 		}
@@ -72,7 +72,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 	again := opened(t, engine.Options{Store: store, Snapshot: snapshot(t, e)})
 	check(again)
 	again.Close()
-	versions, _ := e.Versions("home")
+	versions, _ := e.Versions("home", 0)
 	fatal.If(t, e.RollBack(t.Context(), "home", versions[0].Version, nil, 400))
 	if c, err := e.Config("home"); err != nil || string(c.Canonical()) != string(canonicalOf(t, first)) {
 		t.Errorf("the configuration is %s, %v", c.Canonical(), err)
@@ -85,7 +85,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 		wait(t, e)
 	}
 	s, _ := e.Stats("home")
-	if versions, _ := e.Versions("home"); s.Learned != 20 || len(versions) != 2 || *versions[1].Learned != 3 ||
+	if versions, _ := e.Versions("home", 0); s.Learned != 20 || len(versions) != 2 || *versions[1].Learned != 3 ||
 		!strings.HasPrefix(versions[1].Note, "before the roll back to version") {
 		t.Errorf("%+v, %+v", s, versions)
 	}
@@ -111,7 +111,7 @@ func TestNothingIsLostBeforeTheFirstOutcome(t *testing.T) {
 		fatal.Or(e.Put(t.Context(), "home", []byte(strings.Replace(toys, `{}`, fmt.Sprintf(`{"name":"t%d"}`, i), 1)),
 			0))(t)
 	}
-	if v, err := e.Versions("home"); err != nil || len(v) != 0 {
+	if v, err := e.Versions("home", 0); err != nil || len(v) != 0 {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -125,7 +125,7 @@ func TestOldestVersionsGo(t *testing.T) {
 		fatal.Or(e.Keep(t.Context(), "home", note, 0))(t)
 	}
 	var notes []string
-	versions, _ := e.Versions("home")
+	versions, _ := e.Versions("home", 0)
 	for _, v := range versions {
 		notes = append(notes, v.Note)
 	}
@@ -162,7 +162,7 @@ func TestNoteKeepsAVersion(t *testing.T) {
 	check := func(e *engine.Engine) {
 		t.Helper()
 		var notes []string
-		versions, _ := e.Versions("home")
+		versions, _ := e.Versions("home", 0)
 		for _, v := range versions {
 			if notes = append(notes, v.Note); v.Automatic != (v.Note == "") {
 				t.Errorf("%+v", v)
@@ -195,12 +195,12 @@ func TestFormerLearnerIsBehind(t *testing.T) {
 	if _, behind, err := e.WriteSnapshot(t.Context(), &w, time.Millisecond); err != nil || len(behind) != 1 {
 		t.Fatalf("behind %q, %v", behind, err)
 	}
-	if v, _ := e.Versions("home"); len(v) != 1 || v[0].Learned != nil {
+	if v, _ := e.Versions("home", 0); len(v) != 1 || v[0].Learned != nil {
 		t.Errorf("versions %+v", v)
 	}
 	close(gate)
 	want := snapshot(t, e)
-	versions, _ := e.Versions("home")
+	versions, _ := e.Versions("home", 0)
 	if len(versions) != 1 || *versions[0].Learned != 3 {
 		t.Errorf("versions %+v", versions)
 	}
@@ -230,7 +230,7 @@ func TestUnreadableVersion(t *testing.T) {
 	put(t, e, "home", strings.Replace(toys, `{}`, `{"name":"other"}`, 1))
 	wait(t, e)
 	unreadable.Store(true)
-	versions, _ := e.Versions("home")
+	versions, _ := e.Versions("home", 0)
 	is(t, "rolling back", e.RollBack(t.Context(), "home", versions[0].Version, nil, 1), nil)
 	for range 2 {
 		if _, err := e.Decide(t.Context(), "home", stock("", 3), 0); err != nil {
@@ -300,7 +300,7 @@ func TestConfigurationsChangeUnderCallers(t *testing.T) {
 					return
 				}
 				_ = e.Outcome(t.Context(), "home", r.Decision, itemID(0), 0)
-				versions, _ := e.Versions("home")
+				versions, _ := e.Versions("home", 0)
 				for _, v := range versions {
 					_ = e.RollBack(t.Context(), "home", v.Version, nil, 0) // not while the experiment runs
 				}

@@ -176,7 +176,7 @@ func TestRollBackBehindAnExperiment(t *testing.T) {
 	fatal.Or(e.Put(t.Context(), "home", []byte(strings.Replace(shared, `"name":"0"`, `"name":"1"`, 1)), 2))(t) // adopts
 	live := snapshot(t, e)
 	replays(t, e, o)
-	fatal.If(t, e.RollBack(t.Context(), "home", fatal.Or(e.Versions("home"))(t)[0].Version, nil, 3))
+	fatal.If(t, e.RollBack(t.Context(), "home", fatal.Or(e.Versions("home", 0))(t)[0].Version, nil, 3))
 	if c := fatal.Or(e.Config("home"))(t); c.Mode != api.Learn || c.Experiment != nil {
 		t.Errorf("after a rollback the placement is %s", c.Canonical())
 	}

@@ -141,7 +141,7 @@ func (s *Server) rollBack(c *call) error {
 }
 
 func (s *Server) listVersions(c *call) error {
-	list, err := s.engine.Versions(c.placement)
+	list, err := s.engine.Versions(c.placement, c.now)
 	return c.reply(api.VersionList{Versions: list}, err)
 }
 

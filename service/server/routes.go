@@ -193,7 +193,7 @@ func (s *Server) routes() (all []*route) {
 		op("history", "Who changed what of a placement and when, from the log, and the alarms of its guard.").gives(200,
 			api.History{}))
 	on("GET "+placement+"/versions", read, s.listVersions, op("listVersions", "The versions of a placement to "+
-		"roll back to, the oldest first.").
+		"roll back to, the oldest first, with the warnings of a roll back.").
 		gives(200, api.VersionList{}))
 	on("POST "+placement+"/versions", admin, s.keepVersion, op("keepVersion", "Keep what the placement has "+
 		"learned as a version to roll back to. The answer has its number. If that state is a version already, the "+

@@ -1636,6 +1636,8 @@ export interface Version {
   time: string;
   /** The last entry of the log that the learner was given. */
   version: number;
+  /** Of a roll back now, as a preview warns of its configuration. */
+  warnings?: readonly string[] | undefined;
 }
 
 export interface VersionList {
@@ -1692,7 +1694,7 @@ export interface Routes {
   listPlacements: { takes: { query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: PlacementList };
   /** The policies that a placement may have, and the families of utilities, with their parameters. */
   listPolicies: { takes: {}; answer: PolicyList };
-  /** The versions of a placement to roll back to, the oldest first. */
+  /** The versions of a placement to roll back to, the oldest first, with the warnings of a roll back. */
   listVersions: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean | undefined } | undefined }; answer: VersionList };
   /** Report what an experiment compares besides revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may report them whether or not an experiment runs. 403 with a public key. */
   measure: { takes: { path: { name: string; id: string }; body: Measurements }; answer: null };

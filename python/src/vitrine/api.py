@@ -1644,6 +1644,8 @@ class Version(TypedDict):
     """When it was kept."""
     version: int
     """The last entry of the log that the learner was given."""
+    warnings: NotRequired[list[str]]
+    """Of a roll back now, as a preview warns of its configuration."""
 
 
 class VersionList(TypedDict):
@@ -1783,7 +1785,7 @@ class Routes:
         return answer
 
     def list_versions(self, name: str, /, *, entry: Parameter = None) -> VersionList:
-        """The versions of a placement to roll back to, the oldest first."""
+        """The versions of a placement to roll back to, the oldest first, with the warnings of a roll back."""
         answer: VersionList = self._call("GET", f"/v1/placements/{_part(name)}/versions", {"entry": entry}, {})
         return answer
 
@@ -2084,7 +2086,7 @@ class AsyncRoutes:
         return answer
 
     async def list_versions(self, name: str, /, *, entry: Parameter = None) -> VersionList:
-        """The versions of a placement to roll back to, the oldest first."""
+        """The versions of a placement to roll back to, the oldest first, with the warnings of a roll back."""
         answer: VersionList = await self._call("GET", f"/v1/placements/{_part(name)}/versions", {"entry": entry}, {})
         return answer
 

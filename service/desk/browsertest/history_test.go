@@ -35,6 +35,23 @@ func TestUndoOvertaken(t *testing.T) {
 	b.reads("That change is undone.")
 	expect.Equal(t, versions(), 5, "the last change undone")
 
+	// An undo that callers must know of asks first.
+	mode := func() string { return fatal.Or(s.Placement(t.Context(), "home"))(t).Mode }
+	for _, m := range []string{api.Shadow, api.Learn} {
+		p := fatal.Or(s.Placement(t.Context(), "home"))(t)
+		p.Notes, p.Warnings, p.Mode = nil, nil, m
+		fatal.Or(s.Put(t.Context(), "home", p))(t)
+	}
+	b.reads("Who decides: your own page → Vitrine")
+	undo(0)
+	b.reads("check your callers before you make this change: each request to /decisions must contain baseline")
+	expect.Equal(t, mode(), api.Learn, "a question")
+	b.press("Leave it as it is")
+	undo(0)
+	b.press("Undo all the same")
+	b.reads("That change is undone.")
+	expect.Equal(t, mode(), api.Shadow, "an undo in spite of warnings")
+
 	p := fatal.Or(s.Placement(t.Context(), "home"))(t)
 	p.Notes, p.Warnings, p.Mode, p.Experiment = nil, nil, api.Experimenting, &api.Experiment{Name: "summer", Variants: []api.Variant{
 		{Name: "shop", Show: api.ShowBaseline, Share: 0.5}, {Name: "ours", Show: api.ShowPolicy, Share: 0.5}}}

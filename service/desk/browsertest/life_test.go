@@ -130,7 +130,7 @@ func TestPlacementsLife(t *testing.T) {
 	s.ask(t, "PUT", "v1/placements/window?relearn=log", p, nil)
 	b.visit("/placements/window/versions")
 	b.on(`document.querySelector("main .timeline li button")`, "e.click()")
-	b.reads("Each request to /decisions must contain baseline (your own page) and shopper_id. Other requests are refused")
+	b.reads("check your callers before you make this change: each request to /decisions must contain baseline and shopper_id")
 	b.reads("Vitrine learns a change from the log. Make the change now or cancel it first.")
 	isBarred()
 }
@@ -243,6 +243,10 @@ func TestHoldout(t *testing.T) {
 	}
 	b.visit("/placements/window")
 	b.reads("Earned over your own pages")
+	b.visit("/placements/window/history")
+	b.on(`document.querySelector("main .changes button")`, "e.click()")
+	b.reads("the comparison with shoppers held out since")
+	expect.Equal(t, now().AttributionWindow, "1s", "a question")
 	b.visit("/placements/window/experiments")
 	b.reads("What Vitrine earns over your own pages")
 	b.fill("Name of the experiment", "summer")

@@ -2,11 +2,36 @@ import { placement, request, requestTagged } from "./api";
 
 type Config = Record<string, any>;
 
-// adjust changes some settings of a placement, and returns the settings before. undefined takes a setting away.
-export async function adjust(name: string, change: (config: Config) => Config, query = ""): Promise<Config> {
+// Draft is a change of a placement's settings that is not made yet. warnings are what the service says of the present ones.
+interface Draft {
+  before: Config;
+  after: Config;
+  tag: string;
+  warnings: string[];
+}
+
+// draft prepares a change of some settings of a placement. undefined takes a setting away.
+export async function draft(name: string, change: (config: Config) => Config): Promise<Draft> {
   const { value, tag } = await requestTagged<Config>(placement(name));
-  const { notes, warnings, ...before } = value;
+  const { notes, warnings = [], ...before } = value;
   const after = Object.fromEntries(Object.entries({ ...before, ...change(before) }).filter(([, v]) => v !== undefined));
-  await request("PUT", placement(name) + query, { body: after, headers: { "If-Match": tag } });
-  return before;
+  return { before, after, tag, warnings };
+}
+
+// make makes the change of a draft, unless the placement has changed since.
+export const make = (name: string, { after, tag }: Draft, query = "") => request("PUT", placement(name) + query, { body: after, headers: { "If-Match": tag } });
+
+// adjust changes some settings of a placement, and returns the settings before.
+export async function adjust(name: string, change: (config: Config) => Config, query = ""): Promise<Config> {
+  const d = await draft(name, change);
+  await make(name, d, query);
+  return d.before;
+}
+
+// newWarnings returns the warnings of a draft that the present settings do not have. It refuses a draft that would lose
+// what was learned.
+export async function newWarnings(name: string, { after, tag, warnings }: Draft): Promise<string[]> {
+  const { lost, placement: then } = await request<{ lost?: unknown; placement: Config }>("POST", placement(name, "preview"), { body: after, headers: { "If-Match": tag } });
+  if (lost) throw new Error("Vitrine would forget what it has learned. Change this in the settings, where you choose what it keeps.");
+  return (then["warnings"] ?? []).filter((w: string) => !warnings.includes(w));
 }

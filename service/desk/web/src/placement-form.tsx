@@ -3,7 +3,7 @@ import { get, placement, Problem, request } from "./api";
 import { Field, Labelled, NumberInput, PolicyField, Setting, title, without, type PolicyEntry, type PolicyList } from "./form";
 import { address } from "./address";
 import { apiDocument, type Document } from "./schema";
-import { Card, count, Failure, Loading, plural } from "./ui";
+import { Card, count, Failure, Loading, plural, Warnings } from "./ui";
 import { useUnsaved } from "./unsaved";
 
 export type Config = Record<string, any>;
@@ -212,7 +212,7 @@ function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
       <p class={p.lost ? "warning" : ""}>{text}</p>
       {currency && !isCurrency(currency) ? <p class="warning">No currency has the code {currency}: check it for a typo.</p> : null}
       {!props.isNew && currency !== before["currency"] ? <p class="warning">Amounts of the past are not converted: the desk shows the same numbers {currency ? <>in {currency}</> : "without a currency"}.</p> : null}
-      {messages.length > 0 ? <ul class="health">{messages.map((m) => <li class="warning"><strong>Warning:</strong> {m}</li>)}</ul> : null}
+      <Warnings of={messages} />
       {props.isNew ? null : <Differences before={before} after={p.placement} names={changed(before, p.placement)} />}
       {notes.length > 0 || props.isNew ? (
         <details>

@@ -117,6 +117,24 @@ export function Failure(props: { of: unknown }) {
   return <p class="failure" role="alert">{props.of instanceof Error ? props.of.message : String(props.of)}</p>;
 }
 
+// Warnings are what the service says of a change before it is made.
+export function Warnings(props: { of: string[] }) {
+  return props.of.length === 0 ? null : <ul class="health">{props.of.map((w) => <li class="warning"><strong>Warning:</strong> {w}</li>)}</ul>;
+}
+
+// Question says what a change does before it is made, below the button that asks for it. Without yes it cannot be made.
+export function Question(props: { label: string; answer: string; yes: (() => void) | undefined; no: () => void; children: ComponentChildren }) {
+  return (
+    <section class="effect" aria-label={props.label}>
+      {props.children}
+      <div class="controls">
+        {props.yes ? <button type="button" class="danger" onClick={props.yes}>{props.answer}</button> : null}
+        <button type="button" onClick={props.no}>Leave it as it is</button>
+      </div>
+    </section>
+  );
+}
+
 export interface Column<T> {
   title: string;
   cell: (row: T) => ComponentChildren;

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { adjust } from "../adjust";
-import { get, placement, Problem, request } from "../api";
+import { draft, make, newWarnings } from "../adjust";
+import { get, placement, request } from "../api";
 import { Setting, title } from "../form";
 import { changed, type Config } from "../placement-form";
 import { usePoll } from "../poll";
@@ -10,7 +10,7 @@ import { address } from "../address";
 import { useMay } from "../session";
 import { type OverviewAnswer } from "../series";
 import { Trouble } from "../trouble";
-import { amounts, Card, count, duration, Empty, Failure, Loading, moment, plural, portion, sentence, Table, toTop } from "../ui";
+import { amounts, Card, count, duration, Empty, Failure, Loading, moment, plural, portion, Question, sentence, Table, toTop, Warnings } from "../ui";
 
 interface Answer {
   changes: Change[];
@@ -113,28 +113,35 @@ export default function History(props: { name: string }) {
   const [said, say] = useState("");
   const [failed, fail] = useState<unknown>();
   const [asks, setAsks] = useState(false);
+  const [undoing, setUndoing] = useState<{ entry: number; warnings: string[]; go: () => void }>();
   const { value, failure } = usePoll((signal) => Promise.all([get<Answer>(placement(name, "history"), signal), get<OverviewAnswer>(`v1/overview?${new URLSearchParams({ name, points: "1" })}`, signal)]), name, 5000, turn);
   const product = useProducts(name, value?.[0].changes.flatMap((c) => c.fields ?? []).filter((f) => pages.includes(f.field)).flatMap((f) => [f.before, f.after]).flat().filter((id) => typeof id === "string") ?? []);
   if (!value) return failure ? <Failure of={failure} /> : <Loading />;
   const [history, overview] = value;
   const health = overview.placements[0]?.health ?? [];
-  const act = async (what: () => Promise<unknown>, done: string) => {
+  const act = async (what: () => Promise<string | undefined>) => { // its text says what is done
     fail(undefined);
     say("");
+    setUndoing(undefined);
     try {
-      await what();
+      const done = await what();
+      if (!done) return;
       say(done);
       setTurn(turn + 1);
     } catch (problem) {
-      fail(problem instanceof Problem && problem.type.endsWith(":loss") ? "Vitrine would forget what it has learned. Change this in the settings, where you choose what it keeps." : problem);
+      fail(problem);
     }
     toTop();
   };
   const undo = (c: Change) => act(async () => {
     const later = overtaken(c, (await get<Answer>(placement(name, "history"))).changes);
     if (later) throw new Error(later);
-    await adjust(name, (now) => Object.fromEntries(c.fields!.map((f) => [f.field, undone(now[f.field], f)])));
-  }, "That change is undone. This is a change of its own, which you can undo too.");
+    const d = await draft(name, (now) => Object.fromEntries(c.fields!.map((f) => [f.field, undone(now[f.field], f)])));
+    const warnings = await newWarnings(name, d);
+    if (warnings.length === 0) return make(name, d).then(() => "That change is undone. This is a change of its own, which you can undo too.");
+    setUndoing({ entry: c.entry, warnings, go: () => void act(() => make(name, d).then(() => "That change is undone.")) });
+    return undefined;
+  });
   const standing = history.alarms.find((a) => !a.ended);
   return (
     <>
@@ -149,7 +156,7 @@ export default function History(props: { name: string }) {
           <a href={address("placements", name, "versions")}>Roll back to an earlier version</a>
         </div>
       ) : null}
-      {standing && may && asks ? <Clear name={name} of={standing} leave={() => setAsks(false)} go={(query) => void act(() => request("DELETE", placement(name, "alarm") + query), "The alarm is cleared, and the checks begin again.").then(() => setAsks(false))} /> : null}
+      {standing && may && asks ? <Clear name={name} of={standing} leave={() => setAsks(false)} go={(query) => void act(() => request("DELETE", placement(name, "alarm") + query).then(() => "The alarm is cleared, and the checks begin again.")).then(() => setAsks(false))} /> : null}
       <Card title="Alarms">
         <Table
           caption="Alarms, the latest first"
@@ -169,8 +176,9 @@ export default function History(props: { name: string }) {
                 <div class="head">
                   <strong>{kinds[c.kind] ?? c.kind}{c.version ? ` (version ${c.version})` : ""}</strong>
                   <span class="quiet">{moment(c.time)}{c.by ? ` by ${c.by}` : ""}</span>
-                  {!may || !undoable(c) ? null : learned(c) ? <a class="button" href={address("placements", name, "versions")}>Undo in versions<span class="hidden">, the change of {moment(c.time)}</span></a> : <button type="button" onClick={() => void undo(c)}>Undo<span class="hidden"> the change of {moment(c.time)}</span></button>}
+                  {!may || !undoable(c) ? null : learned(c) ? <a class="button" href={address("placements", name, "versions")}>Undo in versions<span class="hidden">, the change of {moment(c.time)}</span></a> : <button type="button" id={`undo-${c.entry}`} aria-expanded={undoing?.entry === c.entry} onClick={() => void undo(c)}>Undo<span class="hidden"> the change of {moment(c.time)}</span></button>}
                 </div>
+                {undoing?.entry === c.entry ? <Question label={`What undoing the change of ${moment(c.time)} does`} answer="Undo all the same" yes={undoing.go} no={() => { document.getElementById(`undo-${c.entry}`)!.focus(); setUndoing(undefined); }}><Warnings of={undoing.warnings} /></Question> : null}
                 {c.note ? <p>{c.note}</p> : null}
                 {c.fields ? <ul>{c.fields.map((f) => <li><Difference of={f} product={product} /></li>)}</ul> : null}
               </li>

@@ -6,7 +6,7 @@ import { usePoll } from "../poll";
 import { useCurrency } from "../products";
 import { address } from "../address";
 import { useMay } from "../session";
-import { Card, duties, Empty, Failure, Loading, moment, money, plural, toTop } from "../ui";
+import { Card, Empty, Failure, Loading, moment, money, plural, Question, toTop, Warnings } from "../ui";
 
 interface Version {
   version: number;
@@ -19,6 +19,7 @@ interface Version {
   other_learner: boolean;
   policy: Config;
   config?: Config;
+  warnings?: string[];
 }
 
 export default function Versions(props: { name: string }) {
@@ -61,7 +62,7 @@ export default function Versions(props: { name: string }) {
   });
   const rollBack = (to: Version, tag: string) => act(async () => {
     await request("POST", placement(name, "rollback"), { body: { version: to.version }, headers: { "If-Match": tag } });
-  }, `“${name}” is back at ${moment(to.time)}. The state before is kept as a version too, so you can undo this.`);
+  }, `“${name}” is back at ${moment(to.time)}. The state before is kept as a version too.`);
   return (
     <>
       <p role="status" class={said ? "good" : "none"}>{said}</p>
@@ -113,22 +114,17 @@ function Effect(props: { name: string; to: Version; now: Config; relearns: boole
   const names = to.config ? changed(now, to.config) : [];
   const same = to.rounds_since === 0 && names.length === 0;
   const experiments = to.other_learner && now["mode"] === "experiment";
-  const more = to.config ? duties(to.config).filter((duty) => !duties(now).includes(duty)) : [];
   return (
-    <section class="effect" aria-label={`What going back to ${moment(to.time)} changes`}>
+    <Question label={`What going back to ${moment(to.time)} changes`} answer="Go back" yes={same || experiments || relearns ? undefined : props.yes} no={props.no}>
+      <Warnings of={to.warnings ?? []} />
       {same ? <p>Going back changes nothing: no visit has ended since, and the settings stay as they are.</p> : <ul>
         <li>{to.rounds_since === 0 ? "Vitrine forgets nothing: no visit has ended since." : `Vitrine forgets what it has learned from the ${plural(to.rounds_since, "visit")} since then, and shows again what it would have shown that day.`}</li>
         {names.length > 0 ? <li>{names.length === 1 ? "One setting changes" : `${plural(names.length, "setting")} change`}, as the table shows.</li> : <li>The settings stay as they are.</li>}
-        {more.map((duty) => <li class="warning">{duty} Other requests are refused: check your callers first.</li>)}
         {experiments ? <li class="warning">An experiment runs. <a href={address("placements", props.name, "experiments")}>End it first.</a></li> : null}
         {relearns ? <li class="warning">Vitrine learns a change from the log. <a href={address("placements", props.name, "settings")}>Make the change now or cancel it first.</a></li> : null}
-        <li>Sales, reports and past experiments stay. Today's state is kept as a version, so you can undo this.</li>
+        <li>Sales, reports and past experiments stay. Today's state is kept as a version{to.warnings ? "" : ", so you can undo this"}.</li>
       </ul>}
       {names.length > 0 ? <Differences before={now} after={to.config!} names={names} titles={["Now", "Then"]} /> : null}
-      <div class="controls">
-        {same || experiments || relearns ? null : <button type="button" class="danger" onClick={props.yes}>Go back</button>}
-        <button type="button" onClick={props.no}>Leave it as it is</button>
-      </div>
-    </section>
+    </Question>
   );
 }
