@@ -356,7 +356,7 @@ func TestTextNumbers(t *testing.T) {
 	}
 }
 
-// Narrow rows cut no number and no heading, and a long title leaves room for the price and the id.
+// Narrow rows and large fonts cut no number and no heading, and a long title leaves room for the price and the id.
 func TestNarrowRows(t *testing.T) {
 	s := serve(t, nil)
 	s.stocked(t, "home", 3, 0)
@@ -371,16 +371,22 @@ func TestNarrowRows(t *testing.T) {
 			return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
 		};
 	}`})
-	for _, width := range []int{1280, 950, 700, 390} {
+	for _, c := range []struct{ width, font int }{{1280, 16}, {950, 16}, {700, 16}, {390, 16}, {390, 24}, {1280, 32}} {
+		width := c.width
+		call(b, page.SetFontSizes, page.SetFontSizesParams{FontSizes: &page.FontSizes{Standard: int64(c.font)}})
 		b.dress(width, "light")
 		b.visit("/placements/home/items")
 		b.wait(row("125,213"))
 		const cut = `[...document.querySelectorAll(".row-of-items.heading > *, .row-of-items .number")].filter((e) => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight).map((e) => e.innerText)`
 		if texts := eval[[]string](b, cut); len(texts) > 0 {
-			t.Errorf("%d pixels cut %q", width, texts)
+			t.Errorf("%d pixels and a font of %d cut %q", width, c.font, texts)
 		}
 		if !eval[bool](b, `[...document.querySelectorAll(".row-of-items .names > small > bdi")].every((e) => ((id, cell) => id.bottom <= cell.bottom && id.width > 0)(e.getBoundingClientRect(), e.closest("[role=cell]").getBoundingClientRect()))`) {
-			t.Errorf("%d pixels hide an id", width)
+			t.Errorf("%d pixels hide an id in a font of %d", width, c.font)
+		}
+		const out = `[...document.querySelectorAll(".tall .row-of-items :is(button, .names bdi)")].filter((e) => ((a, r) => a.height < 10 || a.width < 30 || a.bottom > r.bottom || a.right > r.right)(e.getBoundingClientRect(), e.closest(".row-of-items").getBoundingClientRect())).map((e) => e.innerText)`
+		if texts := eval[[]string](b, out); len(texts) > 0 {
+			t.Errorf("%d pixels and a font of %d hide %q", width, c.font, texts)
 		}
 	}
 }

@@ -166,6 +166,20 @@ func TestExperiment(t *testing.T) {
 	b.reads("summer-29")
 	b.reads("0 decisions in the last second")
 
+	// Rows stay where a reader is, and go with their decisions afterwards.
+	b.run(`(window.row = document.querySelector("main tbody tr"), row.querySelector("a").focus())`)
+	b.reads("The list waits while you point at it.")
+	s.sell(t, "window", "waiting", 1, "a")
+	b.reads("1 decision in the last second")
+	if strings.Contains(b.text(), "waiting-0") {
+		t.Error("the list changes under the reader's focus")
+	}
+	b.run("(window.was = row.innerText, document.activeElement.blur())")
+	b.reads("waiting-0")
+	if !eval[bool](b, "row.isConnected && row.innerText === was") {
+		t.Error("a row became another decision's")
+	}
+
 	// It looks further back if other placements have written the last entries.
 	other := &api.Placement{MaxSize: 1, Features: config.Features}
 	fatal.Or(s.Put(t.Context(), "other", other))(t)

@@ -215,15 +215,35 @@ func TestFewVisits(t *testing.T) {
 	b.reads("The curve of revenue begins once")
 	b.reads("Not watched yet")
 	b.reads("no alarm can ring in the next")
+	s.empty(t, "waits")
+	r := &api.Request{Items: []api.Item{{ID: "a", Features: api.Values{api.Number("price", 1)}}}}
+	fatal.Or(s.Decide(t.Context(), "waits", r))(t)
+	s.sell(t, "waits", "after", 12)
+	for _, view := range []string{"/", "/placements/waits"} {
+		b.visit(view)
+		b.reads("Visits count once the first one has its outcome, after 30 minutes at the latest.")
+	}
+	b.visit("/placements/home")
 	s.sell(t, "home", "more", 30)
 	const chart = `document.querySelector("main .chart [aria-label^='Revenue per visit']")`
 	b.on(chart, "e.focus()")
 	b.pressKey("ArrowRight", 39)
 	b.wait(chart + `.closest("figure").querySelector("figcaption").innerText.includes("Vitrine 1")`)
 
+	// Axes leave out cents, and only cents, in the reader's format.
+	fatal.Or(s.Put(t.Context(), "rupees", &api.Placement{MaxSize: 1, Currency: "INR", Features: []api.Feature{{Name: "price", Kind: "number"}}}))(t)
+	r.Items[0].Revenue = new(158_000.0)
+	for range 40 {
+		fatal.If(t, s.Outcome(t.Context(), "rupees", fatal.Or(s.Decide(t.Context(), "rupees", r))(t).Decision, "a"))
+	}
+	call(b, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: "en-IN"})
+	b.visit("/placements/rupees")
+	b.wait(`["₹50,000", "₹1,00,000", "₹1,50,000"].every((s) => [...document.querySelectorAll(".chart text")].some((t) => t.textContent === s))`)
+	call(b, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{})
+
 	// Tastes of a placement that has only categories, the best ones in sight.
 	config := &api.Placement{MaxSize: 31, MinSize: 31, Features: []api.Feature{{Name: "kind", Kind: "category"}}}
-	r := &api.Request{Decision: "all"}
+	r = &api.Request{Decision: "all"}
 	for k := range config.MaxSize {
 		name := fmt.Sprint("kind-", k)
 		config.Features[0].Values = append(config.Features[0].Values, name)

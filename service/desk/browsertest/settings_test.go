@@ -59,7 +59,13 @@ func TestRelearnNothing(t *testing.T) {
 	size := func() int { t.Helper(); return fatal.Or(s.Placement(t.Context(), "home"))(t).MaxSize }
 	expect.Equal(t, size(), 3, "items while Vitrine learns")
 	b.visit("/placements/home")
-	b.wait(`/has learned from [0-3] visits? so far. The present learner has learned from 9 visits. The change is made at half as many./.test(document.querySelector("main").innerText)`)
+	b.wait(`/has learned from [0-3] visits? so far. The present learner has learned from 9 visits. The change is made once Vitrine has read the log and learned from half as many./.test(document.querySelector("main").innerText)`)
+	b.visit("/placements/home/items")
+	b.on(`[...`+row("Can be shown")+`.querySelectorAll("button")][0]`, "e.click()")
+	b.press("Pin it")
+	b.reads("Vitrine is learning a change from the log. Wait until it is made, or cancel it under Settings.")
+	b.take() // the answer 409
+	b.visit("/placements/home")
 	b.press("Cancel the change")
 	b.wait(`!document.querySelector("main progress")`)
 	b.visit("/placements/home/settings")
@@ -70,6 +76,15 @@ func TestRelearnNothing(t *testing.T) {
 	b.visit("/placements/home/history")
 	b.reads("Learning from the log began")
 	b.reads("Items to show at most: 3 → 2")
+	b.run(`(window.real = fetch, window.fetch = async (to, o) => {
+		const answer = await real(to, o);
+		if (!String(to).endsWith("/stats")) return answer;
+		const v = await answer.json();
+		if (v.relearning) v.relearning.to_entry += window.unread ?? 300;
+		return Response.json(v);
+	}, 0)`)
+	b.wait(`/at entry \d+ of 3\d\d,/.test(document.querySelector("main").innerText) && !` + button("Make the change now"))
+	b.run("window.unread = 0")
 	b.press("Make the change now")
 	b.reads("The change is made.")
 	expect.Equal(t, size(), 2, "items after the change")

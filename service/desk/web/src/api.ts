@@ -62,6 +62,8 @@ async function answered<T>(method: string, path: string, options: Options): Prom
       problem = { detail: text };
     }
     if (answer.status === 412) problem.detail = unmet(problem.detail ?? "");
+    if (problem.type?.endsWith(":relearning")) problem.detail = "Vitrine is learning a change from the log. Wait until it is made, or cancel it under Settings.";
+    if (problem.type?.endsWith(":not-ready")) problem.detail = "The change waits until Vitrine has read the log, and for the end of an alarm if one stands. Try again later.";
     problem.detail = problem.detail?.replace(/^\/[\w/]+(?=: )/, (field) => field.slice(1).replaceAll(/\/(\d+)/g, (_, at) => ` ${Number(at) + 1}`).replaceAll("/", ", ").replaceAll("_", " ")) // people count from 1;
     throw new Problem(answer.status, problem.title ?? answer.statusText, problem.detail ?? "", problem.type);
   }

@@ -1,12 +1,12 @@
 import { Chart, type Line } from "./chart";
 import type { ExperimentReport, Interval } from "./experiment-types";
-import { money } from "./ui";
+import { money, short } from "./ui";
 
 // Charts draws what the variants earn over time, and their differences to the control. The scale is that of the later
 // intervals: the first ones are much wider.
 export default function Charts(props: { of: ExperimentReport; currency: string | undefined }) {
   const { of: r } = props;
-  const format = (v: number) => money(v, props.currency).replace(/[.,]00(?=\D|$)/, "");
+  const format = (v: number) => money(v, props.currency, short);
   const times = r.points.map((p) => Date.parse(p.time) / 1000);
   const from = Math.floor(r.points.length / 4);
   const lines = (rows: Interval[][], zero: boolean): Line[] => {

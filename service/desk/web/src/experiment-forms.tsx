@@ -5,7 +5,7 @@ import type { ExperimentReport } from "./experiment-types";
 import { Labelled, NumberInput, type PolicyList } from "./form";
 import { ownPage, type Config } from "./placement-form";
 import { usePoll } from "./poll";
-import { Card, count, duration, Failure, money, number, percent, plural, portion, Table } from "./ui";
+import { Card, count, duration, Failure, money, number, percent, plural, portion, Table, withSign } from "./ui";
 import { useUnsaved } from "./unsaved";
 
 interface Done {
@@ -117,7 +117,7 @@ function Planned(props: { name: string; currency: string | undefined; rows: Row[
         empty=""
         columns={[
           { title: "If the best variant earns", cell: (g) => `${percent(g.relative)} more`, text: true },
-          { title: "Per visit", cell: (g) => money(g.gain, props.currency, true), wide: true },
+          { title: "Per visit", cell: (g) => money(g.gain, props.currency, withSign), wide: true },
           { title: "Visits", cell: (g) => (g.decisions === null ? "too many" : number(g.decisions, { maximumSignificantDigits: 2, notation: "compact" })) },
           { title: "Time", cell: (g) => (g.seconds === null ? "–" : lasts(g.seconds)) },
           { title: "Plan", plain: true, text: true, cell: (g) => (g.seconds !== null && g.seconds < 3.2e7 ? <button type="button" onClick={() => props.end(g.seconds!)}>Plan for this</button> : null) },

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { placement } from "./api";
 import type { ExperimentReport, Interval, Variant, Verdict } from "./experiment-types";
 import { lazy } from "./lazy";
-import { amounts, count, duration, Empty, moment, money, number, percent, plural, portion, sentence, Table } from "./ui";
+import { amounts, count, duration, Empty, moment, money, number, percent, plural, portion, sentence, Table, withSign } from "./ui";
 
 const Charts = lazy(() => import("./experiment-charts"));
 
@@ -11,7 +11,7 @@ type Write = (value: number) => string;
 
 const points: Write = (v) => `${number(100 * v, { maximumFractionDigits: 1, signDisplay: "exceptZero" })} points`;
 const amount: Write = (v) => money(v, undefined); // of something else than revenue
-const change: Write = (v) => money(v, undefined, true);
+const change: Write = (v) => money(v, undefined, withSign);
 
 export const words = { policy: "Vitrine chooses", baseline: "your own page", uniform: "random items" };
 
@@ -61,7 +61,7 @@ function Amount(props: { of: Interval | undefined; write: Write }) {
 export function Report(props: { placement: string; of: ExperimentReport; currency: string | undefined; wait?: number | undefined; actions?: ComponentChildren }) {
   const { of: r, currency } = props;
   const paid: Write = (v) => money(v, currency);
-  const gained: Write = (v) => money(v, currency, true);
+  const gained: Write = (v) => money(v, currency, withSign);
   const at = phase(r);
   const made = visits(r);
   return (
@@ -114,7 +114,7 @@ function Variants(props: { of: ExperimentReport; currency: string | undefined })
         ...(r.variants.some((v) => v.deferred) ? [{ title: "First pages seen", cell: (v: Variant) => (v.deferred ? <span class={v.seen_less_than ? "bad" : ""}>{percent((v.seen ?? 0) / v.deferred)}</span> : "–"), wide: true }] : []),
         { title: "Bought something", cell: (v) => (v.totals.rounds === 0 ? "–" : percent(v.totals.purchases / v.totals.rounds)), wide: true },
         { title: "Revenue per visit", cell: (v) => <Amount of={v.totals.rounds === 0 ? undefined : v.mean} write={paid} /> },
-        { title: `More than ${r.control}`, cell: (v) => <Amount of={v.difference} write={(x) => money(x, currency, true)} /> },
+        { title: `More than ${r.control}`, cell: (v) => <Amount of={v.difference} write={(x) => money(x, currency, withSign)} /> },
         ...(r.variants.some((v) => v.late_revenue !== 0) ? [{ title: "Late sales and returns, not counted", cell: (v: Variant) => paid(v.late_revenue), wide: true }] : []),
       ]}
     />

@@ -1,7 +1,7 @@
 import { address } from "./address";
 import { phase } from "./experiment-report";
 import { settled, z, type Entry, type Gain, type Means, type Series } from "./series";
-import { duration, Figure, moment, money, number, percent, plural, portion } from "./ui";
+import { duration, Figure, moment, money, number, percent, plural, portion, withSign } from "./ui";
 
 // overWords names what a placement is compared with.
 const overWords = (over: string, ofVariant: boolean) => (ofVariant ? over : over === "holdout" || over === "baseline" ? "your own pages" : over === "chance" ? "random pages" : over);
@@ -55,11 +55,11 @@ function EarnedOver(props: { gain: Gain; of: Entry }) {
   const more = g.decisions * (((high - low) / 2 / estimate) ** 2 - 1); // the interval becomes narrower with the square root, if both are still shown
   const wait = g.randomized && more > 0 && more < 100 * g.decisions ? `: about ${number(more, { maximumSignificantDigits: 1 })} more visits should settle it` : "";
   return (
-    <Figure name={what} value={money(estimate, p.currency, true)} tone={tone}>
+    <Figure name={what} value={money(estimate, p.currency, withSign)} tone={tone}>
       {share}between {money(low, p.currency)} and {money(high, p.currency)}{g.variant ? `, if all ${plural(g.decisions, "visit")} saw it` : ""}
       {tone || low > 0 ? "" : ended ? ". That may be chance" : `. Too early to tell${wait}`}
       {g.since ? `. Since ${moment(g.since)}` : ""}
-      . {late ? `Returns and sales that came too late would add ${money(late, p.currency, true)}` : `Not counted: returns and sales reported after ${duration(p.series.attribution_window_seconds)}`}
+      . {late ? `Returns and sales that came too late would add ${money(late, p.currency, withSign)}` : `Not counted: returns and sales reported after ${duration(p.series.attribution_window_seconds)}`}
       {g.randomized ? "" : ". The two were sometimes shown at different times, so part of the difference may be due to the time"}
     </Figure>
   );
@@ -85,13 +85,14 @@ export function Money(props: { of: Entry; brief?: boolean }) {
   const t = p.by_policy;
   if (p.mode === "shadow" && t.rounds === 0) return <Figure name="Revenue per visit" value={money(mean(p.series, p.series.baseline), p.currency)}>on your own pages</Figure>;
   const give = p.standard_error === null ? "" : `± ${money(z * p.standard_error, p.currency)}`;
+  const counted = t.rounds > 0 ? "" : p.decisions === 0 ? "no visit yet" : `Visits count once the first one has its outcome, after ${duration(p.series.attribution_window_seconds)} at the latest. Report visits without a sale, too.`;
   if (props.brief) {
-    return <Figure name="Revenue per visit" value={money(p.mean_revenue, p.currency)}>{t.rounds === 0 ? "no visit has ended yet" : `${percent(t.purchases / t.rounds)} buy · ${money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)} an order`}</Figure>;
+    return <Figure name="Revenue per visit" value={money(p.mean_revenue, p.currency)}>{counted || `${percent(t.purchases / t.rounds)} buy · ${money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)} an order`}</Figure>;
   }
   return (
     <>
       <Figure name="Revenue per visit" value={money(p.mean_revenue, p.currency)}>{give}</Figure>
-      <Figure name="Visits with a sale" value={percent(t.rounds ? t.purchases / t.rounds : NaN)}>of {plural(t.rounds, "visit")}</Figure>
+      <Figure name="Visits with a sale" value={percent(t.rounds ? t.purchases / t.rounds : NaN)}>{counted || `of ${plural(t.rounds, "visit")}`}</Figure>
       <Figure name="Average order" value={money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)}>{plural(t.purchases, "order")}</Figure>
     </>
   );

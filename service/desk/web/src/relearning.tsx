@@ -14,6 +14,8 @@ interface History {
   changes: { kind: string; fields?: { field: string; after?: unknown }[] }[];
 }
 
+const caughtUp = 256; // entries that the second learner may be behind when it takes over, as in the service
+
 // Relearning says how far a second learner is that learns a change from the log. A reader may make the change at once, or
 // cancel it.
 export function Relearning(props: { name: string; done?: (said: string) => void }) {
@@ -36,11 +38,11 @@ export function Relearning(props: { name: string; done?: (said: string) => void 
   return (
     <Card title="Vitrine learns a change from the log">
       <progress value={Math.max(r.entry - r.from_entry, 0)} max={r.to_entry - r.from_entry} aria-label="Entries of the log that it learned from" />
-      <p>It is at entry {count(r.entry)} of {count(r.to_entry)}, and has learned from {plural(r.learned, "visit")} so far. The present learner has learned from {plural(value.learned, "visit")}. The change is made at half as many.</p>
+      <p>It is at entry {count(r.entry)} of {count(r.to_entry)}, and has learned from {plural(r.learned, "visit")} so far. The present learner has learned from {plural(value.learned, "visit")}. The change is made once Vitrine has read the log and learned from half as many.</p>
       {failed ? <Failure of={failed} /> : null}
       {may ? (
         <div class="controls">
-          <button type="button" onClick={act(accept, "The change is made.")}>Make the change now</button>
+          {r.entry + caughtUp < r.to_entry ? null : <button type="button" onClick={act(accept, "The change is made.")}>Make the change now</button>}
           <button type="button" onClick={act(() => adjust(name, () => ({})), "The change is cancelled.")}>Cancel the change</button>
         </div>
       ) : null}

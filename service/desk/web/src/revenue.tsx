@@ -1,6 +1,6 @@
 import { Chart, type Line } from "./chart";
 import { edge, smooth, spread, type Entry } from "./series";
-import { Empty, money, portion } from "./ui";
+import { Empty, money, portion, short } from "./ui";
 
 const fewest = 10; // decisions of a point
 const fewestCompared = 30; // of a comparison
@@ -31,7 +31,7 @@ export function Revenue(props: { of: Entry; seconds: number; height?: number }) 
   if (!lines.some((l) => l.values.some((v) => v !== null))) return <Empty>The curve of revenue begins once some dozens of visits have their outcomes, or the wait for them is over.</Empty>;
   return (
     <>
-      <Chart label={`Revenue per visit of ${p.name} over time. ${said.join(" ")}`} times={s.start_unix_seconds} lines={lines} range={range} height={props.height ?? 220} format={(v) => money(v, p.currency).replace(/[.,]00(?=\D|$)/, "")} />
+      <Chart label={`Revenue per visit of ${p.name} over time. ${said.join(" ")}`} times={s.start_unix_seconds} lines={lines} range={range} height={props.height ?? 220} format={(v) => money(v, p.currency, short)} />
       <p class="quiet">Revenue per visit. {said.join(" ")}</p>
     </>
   );

@@ -1,14 +1,14 @@
 import { Chart } from "./chart";
 import { byReach, reach, slight, useInsight, wish, type Effect, type Insight } from "./insight";
 import { address } from "./address";
-import { Card, count, Empty, Failure, Loading, number, points, price, Table } from "./ui";
+import { Card, count, Empty, Failure, Loading, number, points, price, short, Table } from "./ui";
 
 // writer writes values of a feature, prices in the placement's currency, with the digits that tell its values apart: 1985 from 1990.
 export function writer(e: Effect, currency: string | undefined): (v: number) => string {
   const values = e.points.map((p) => Number(p.value));
   const span = Math.max(...values) - Math.min(...values);
   const digits = span > 0 ? 2 + Math.min(Math.max(Math.round(Math.log10(Math.max(...values.map(Math.abs)) / span)), 0), 13) : 3;
-  if (/price|cost/i.test(e.feature) && currency) return (v) => price(Number(v.toPrecision(digits)), currency).replace(/[.,]00(?=\D|$)/, "");
+  if (/price|cost/i.test(e.feature) && currency) return (v) => price(Number(v.toPrecision(digits)), currency, short);
   return (v) => number(v, { maximumSignificantDigits: digits, useGrouping: "min2" });
 }
 

@@ -25,22 +25,24 @@ export const plural = (value: number | null | undefined, one: string, more = `${
 export const duties = (of: { notes?: string[] }) => (of.notes ?? []).filter((n) => n.includes("each request to /decisions must contain"))
   .map((n) => `${n.charAt(0).toLocaleUpperCase()}${n.slice(1).replace("baseline", "baseline (your own page)")}.`);
 
-// money writes an amount with the three digits that matter, in a currency if there is one. signed writes a plus, too.
-export function money(value: number | null | undefined, currency: string | undefined, signed = false): string {
+export const withSign = { signDisplay: "exceptZero" } as const; // a plus, too
+export const short = { trailingZeroDisplay: "stripIfInteger" } as const; // without cents that are 0
+
+// money writes an amount with the three digits that matter, in a currency if there is one.
+export function money(value: number | null | undefined, currency: string | undefined, more: Intl.NumberFormatOptions = {}): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  const sign = signed ? ({ signDisplay: "exceptZero" } as const) : {};
-  const unit = currency ? ({ style: "currency", currency } as const) : {};
-  if (!currency || (size > 0 && size < 0.1)) return number(value, { ...unit, ...sign, minimumFractionDigits: 0, maximumSignificantDigits: size < 0.1 ? 2 : 3 });
-  if (size >= 100) return number(Number(value.toPrecision(3)), { ...unit, ...sign, maximumFractionDigits: 0 });
-  return number(value, { ...unit, ...sign, maximumFractionDigits: 2 }); // also of yens
+  const unit: Intl.NumberFormatOptions = { ...more, ...(currency ? { style: "currency", currency } : {}) };
+  if (!currency || (size > 0 && size < 0.1)) return number(value, { ...unit, minimumFractionDigits: 0, maximumSignificantDigits: size < 0.1 ? 2 : 3 });
+  if (size >= 100) return number(Number(value.toPrecision(3)), { ...unit, maximumFractionDigits: 0 });
+  return number(value, { ...unit, maximumFractionDigits: 2 }); // also of yens
 }
 
 // price writes an amount that is known and not estimated, so all its digits matter.
-export function price(value: number, currency: string | undefined): string {
+export function price(value: number, currency: string | undefined, more: Intl.NumberFormatOptions = {}): string {
   const size = Math.abs(value);
-  if (size > 0 && size < 1e-5) return money(value, currency);
-  return number(value, { ...(currency ? ({ style: "currency", currency } as const) : {}), maximumFractionDigits: size < 1 ? 6 : 2 });
+  if (size > 0 && size < 1e-5) return money(value, currency, more);
+  return number(value, { ...more, ...(currency ? ({ style: "currency", currency } as const) : {}), maximumFractionDigits: size < 1 ? 6 : 2 });
 }
 
 // isolated is a name within a text: names that are read from right to left keep their order in a list.
@@ -143,8 +145,8 @@ export interface Column<T> {
   plain?: boolean; // its title is for those who cannot see it
 }
 
-// Table is a list with a caption for those who cannot see it. It scrolls sideways within itself.
-export function Table<T>(props: { caption: string; columns: Column<T>[]; rows: T[]; empty: ComponentChildren }) {
+// Table is a list with a caption for those who cannot see it. It scrolls sideways within itself. id names rows that move.
+export function Table<T>(props: { caption: string; columns: Column<T>[]; rows: T[]; empty: ComponentChildren; id?: (row: T) => string }) {
   if (props.rows.length === 0) return <Empty>{props.empty}</Empty>;
   const of = (c: Column<T>) => [c.text ? "text" : "", c.wide ? "wide-only" : ""].join(" ").trim();
   return (
@@ -155,7 +157,7 @@ export function Table<T>(props: { caption: string; columns: Column<T>[]; rows: T
           <tr>{props.columns.map((c) => (c.title ? <th scope="col" class={of(c)}>{c.plain ? <span class="hidden">{c.title}</span> : c.title}</th> : <td class={of(c)} />))}</tr>
         </thead>
         <tbody>
-          {props.rows.map((row) => <tr>{props.columns.map((c) => <td class={of(c)}>{c.cell(row)}</td>)}</tr>)}
+          {props.rows.map((row) => <tr key={props.id?.(row)}>{props.columns.map((c) => <td class={of(c)}>{c.cell(row)}</td>)}</tr>)}
         </tbody>
       </table>
     </div>

@@ -23,7 +23,7 @@ const earlier = [500, 5000, 50_000]; // entries of the log that the feed begins 
 
 // Decisions has a search by id, and the decisions as they are made.
 export default function Decisions(props: { name: string }) {
-  const { rows, perSecond, failure, paused, pause, looked } = useFeed(props.name);
+  const { rows, perSecond, failure, waits, paused, pause, looked } = useFeed(props.name);
   const config = usePoll((signal) => get<{ currency?: string }>(placement(props.name), signal), props.name, 10_000);
   const currency = config.value?.currency;
   const product = useProducts(props.name, rows.flatMap((d) => d.shown));
@@ -44,12 +44,13 @@ export default function Decisions(props: { name: string }) {
       <Card title="As they are made">
         <div class="controls">
           <button type="button" aria-pressed={paused} onClick={() => pause(!paused)}>{paused ? "Continue" : "Pause"}</button>
-          <span class="note">{paused ? "Paused." : perSecond === undefined ? "Connecting…" : `${plural(perSecond, "decision")} in the last second.`}</span>
+          <span class="note">{paused ? "Paused." : perSecond === undefined ? "Connecting…" : `${plural(perSecond, "decision")} in the last second.${waits ? " The list waits while you point at it." : ""}`}</span>
         </div>
         {failure ? <Failure of={failure} /> : null}
         <Table
           caption="The last decisions"
           rows={rows}
+          id={(d) => d.id}
           empty={perSecond === undefined ? "" : looked ? `No decision of this placement is among the last ${count(earlier.at(-1))} entries of the log. Earlier ones are found by their ids.` : "Looking further back…"}
           columns={[
             {
@@ -75,9 +76,9 @@ export default function Decisions(props: { name: string }) {
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 // useFeed follows the decisions of a placement. The page changes at most once a second, however many events come, and there
-// is no connection while it is hidden.
+// is no connection while it is hidden. The rows wait while the pointer or the focus is on one of them.
 function useFeed(name: string) {
-  const [state, set] = useState<{ rows: Made[]; perSecond?: number; failure?: unknown }>({ rows: [] });
+  const [state, set] = useState<{ rows: Made[]; perSecond?: number; failure?: unknown; waits?: boolean }>({ rows: [] });
   const [paused, pause] = useState(false);
   const [hidden, setHidden] = useState(document.hidden);
   const [reach, setReach] = useState(0); // of earlier
@@ -132,12 +133,10 @@ function useFeed(name: string) {
     })();
     const timer = setInterval(() => {
       if (isLive && made.current.size === 0 && ++quiet === 2 && reach < earlier.length - 1) setReach(reach + 1);
-      if (!dirty && fresh === 0 && isLive) {
-        set((s) => (s.perSecond === 0 ? s : { ...s, perSecond: 0 }));
-        return;
-      }
-      if (dirty || fresh > 0) set({ rows: [...made.current.values()].reverse().map((d) => ({ ...d })), ...(isLive ? { perSecond: fresh } : {}), ...(failure ? { failure } : {}) });
-      [fresh, dirty] = [0, false];
+      const waits = !!document.querySelector("main tbody:is(:hover, :focus-within)");
+      if (!dirty && isLive) set((s) => (s.perSecond === 0 && s.waits === waits ? s : { ...s, perSecond: 0, waits }));
+      if (dirty) set((s) => ({ rows: waits ? s.rows : [...made.current.values()].reverse().map((d) => ({ ...d })), waits, ...(isLive ? { perSecond: fresh } : {}), ...(failure ? { failure } : {}) }));
+      [fresh, dirty] = [0, dirty && waits];
     }, 1000);
     return () => {
       stop.abort();

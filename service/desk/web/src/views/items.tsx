@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { adjust } from "../adjust";
 import { get, placement, request } from "../api";
 import { usePoll } from "../poll";
@@ -9,7 +9,6 @@ import { count, Empty, Failure, moment, money, number, percent, plural } from ".
 
 const filters: [string, string][] = [["All", ""], ["Can be shown", "available"], ["Cannot be shown", "unavailable"], ["Shown", "shown"], ["Never shown", "unseen"], ["Pinned", "pinned"], ["Excluded", "excluded"]];
 const orders: [string, string][] = [["Earns the most per page", "earned"], ["Shown most", "shown"], ["Catalogue", ""]];
-const height = 72; // of a row, in pixels
 const part = 100; // items of a request
 const tallest = 20_000_000; // pixels: browsers cut what is much taller
 
@@ -98,6 +97,16 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   const [state, set] = useState<{ count?: number; complete?: boolean; failure?: unknown }>({});
   const parts = useRef(new Map<number, ShelfItem[]>());
   const [, arrived] = useState(0);
+  const [height, setHeight] = useState(72); // of a row in pixels, which depends on the size of the text
+  const measure = () => {
+    const row = box.current?.querySelector(".tall > *");
+    if (row) setHeight(row.getBoundingClientRect().height);
+  };
+  useLayoutEffect(measure);
+  useEffect(() => {
+    addEventListener("resize", measure);
+    return () => removeEventListener("resize", measure);
+  }, []);
   const view = 9; // rows
   const all = (state.count ?? 0) * height, tall = Math.min(all, tallest), seen = box.current?.clientHeight ?? 0;
   const at = top * (tall < all ? (all - seen) / (tall - seen) : 1); // of the present view among all rows
