@@ -21,7 +21,7 @@ type Explanation struct {
 	Items       []Explained    `json:"items" doc:"what is shown, in display order; at most the first 50"`
 	Compared    string         `json:"compared_by" enum:"index,utility,none" doc:"by which utilities sets are compared in revenue, next and rules: those with the bonus or as drawn, if the policy maximised them, or else the means"`
 	Revenue     *float64       `json:"revenue,omitempty" doc:"R(S) of the set shown, by these utilities"`
-	Next        *OtherSet      `json:"next_best,omitempty" doc:"the best other set that the rules allow"`
+	Next        *OtherSet      `json:"next_best,omitempty" doc:"the best other set that the rules allow; left out with position effects"`
 	Rules       []RuleCost     `json:"rules,omitempty" doc:"what each rule cost; at most the first 32"`
 	Unmet       []Unmet        `json:"unmet,omitempty" doc:"rules of the request and lower bounds that no page could meet, as in the answer"`
 	Unknown     []string       `json:"unknown,omitempty" doc:"what is not known, and why"`

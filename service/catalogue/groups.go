@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -55,7 +56,7 @@ func (g *Groups) Name(number int32) string {
 	default:
 		value = fmt.Sprint(v.Kind == isTrue)
 	}
-	return g.by.Category + g.by.Attribute + " " + value
+	return cmp.Or(g.by.Category, g.by.Attribute, "group") + " " + value
 }
 
 // HasAttribute reports whether any item carries an attribute.

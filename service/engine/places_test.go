@@ -105,6 +105,19 @@ func TestPlacementWithPositionEffects(t *testing.T) {
 	if !slices.Equal(a.IDs(), []string{"sku2", "sku1"}) {
 		t.Fatalf("shown %v, want the best item first", a.IDs())
 	}
+	r.Decision = ""
+	two, why, err := try(t.Context(), e, "home", r, 0)
+	fatal.If(t, err)
+	if r.MaxSize = 1; math.Abs(*why.Revenue-two.Expected) > 1e-12 || why.Next != nil {
+		t.Errorf("the explanation has a revenue of %v, and the answer of %v; the next best is %v", *why.Revenue, two.Expected,
+			why.Next)
+	}
+	one, why, err := try(t.Context(), e, "home", r, 0)
+	fatal.If(t, err)
+	if cost := two.Expected - one.Expected; math.Abs(why.Rules[0].Cost-cost) > 1e-12 {
+		t.Errorf("%+v, and the answers earn %v more without it", why.Rules, cost)
+	}
+	expect.Equal(t, why.Unknown, []string{"the next-best set: with position effects, the order of a set counts, too"})
 	// The items differ by half a unit of x, with a coefficient near 1.
 	if effect := math.Log(a.Probability[1]/a.Probability[0]) + 0.5; math.Abs(effect+2) > 0.7 {
 		t.Errorf("the second place has an effect of %.2f, want −2", effect)

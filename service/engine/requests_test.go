@@ -47,7 +47,7 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[` + item + `],"max_size":-3}`:                                                      `/max_size: -3: want a whole number`,
 		`{"items":[` + item + `],"max_size":1.5}`:                                                     `/max_size: 1.5: want a whole number`,
 		`{"items":[` + item + `],"include":["j"]}`:                                                    `/include/0: "j" is not among the items`,
-		`{"items":[` + item + `],"include":["i"],"exclude":["i"]}`:                                    `item "i"`,
+		`{"items":[` + item + `],"include":["i"],"exclude":["i"]}`:                                    `/include: item "i"`,
 		`{"items":[` + item + `],"limits":[{"feature":"price","max":1}]}`:                             `/limits/0/feature: "price": must be a category of items`,
 		`{"items":[` + item + `],"limits":[{"feature":"brand","items":[]}]}`:                          `/limits/0: must have one of items, feature, attribute and group`,
 		`{"items":[` + item + `],"limits":[{"feature":"brand","max":1},{"feature":"brand","max":1}]}`: `/limits/1: "brand" has a limit already`,

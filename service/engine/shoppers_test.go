@@ -211,6 +211,10 @@ func TestWhatShoppersOwnIsHidden(t *testing.T) {
 		show("slots", func(r *api.Request) { r.Slots = []api.Slot{{}, {}} }, "sku0", "sku2")
 		show("full slots", func(r *api.Request) { r.Slots = make([]api.Slot, 3) }, "sku0", "sku1", "sku2")
 		show("a filter", func(r *api.Request) { r.Filter, r.Include = "bought == 0 and x < 2", nil }, "sku0")
+		show("a filter that leaves nothing", func(r *api.Request) { r.Filter = "seen > 500" })
+		show("one next to limits", func(r *api.Request) {
+			r.Filter, r.Limits = "bought > 5", []api.Limit{{Group: "new", Min: 1}, {Items: []string{"sku0"}, Max: new(1)}}
+		})
 		show("bought again", func(r *api.Request) { r.Filter, r.Include = "owned > 0", []string{"sku1"} }, "sku1")
 		wait(t, e)
 		replays(t, e, o)

@@ -12,12 +12,12 @@ import (
 	"vitrine/service/setup"
 )
 
-// alternatives compares the set shown with other sets, by the utilities u.
+// alternatives compares the set shown with other sets, by the utilities u and the position effects.
 type alternatives struct {
-	request *Request
-	config  *setup.Config
-	index   map[string]int // of the candidates' ids
-	u, r    []float64
+	request       *Request
+	config        *setup.Config
+	index         map[string]int // of the candidates' ids
+	u, effects, r []float64
 }
 
 // best returns the best set under the rules of a request and a configuration. ok is false if no set satisfies them, or if
@@ -27,13 +27,19 @@ func (v *alternatives) best(q *Request, c *setup.Config) (s vitrine.Assortment, 
 	if err != nil {
 		return nil, 0, false
 	}
-	if s, revenue = assortment.Maximize(nil, family, v.u, v.r); !family.Contains(s) || q.work.Exceeded() {
+	if len(v.effects) > 0 {
+		s, revenue = assortment.MaximizeOrdered(nil, family, v.u, v.effects, v.r)
+		slices.Sort(s)
+	} else {
+		s, revenue = assortment.Maximize(nil, family, v.u, v.r)
+	}
+	if !family.Contains(s) || q.work.Exceeded() {
 		return nil, 0, false
 	}
 	return s, revenue, true
 }
 
-// next returns the best set other than the one shown. If the best set of all is shown, the next best one drops one of
+// next returns the best set other than the one shown, without position effects. If the best set of all is shown, the next best one drops one of
 // its items or adds one:
 //
 //	R(S∪T) is a mean of R(S) and the revenues r_j of j in T, weighted by exp(u_j): a single j loses the least
@@ -42,33 +48,27 @@ func (v *alternatives) next(shown vitrine.Assortment) (s vitrine.Assortment, rev
 	if !ok || !slices.Equal(s, shown) {
 		return s, revenue, ok
 	}
+	family, err := v.request.family(v.config, v.index)
 	ok = false
 	note := func(other vitrine.Assortment, earns float64) {
-		if !ok || earns > revenue {
+		if (!ok || earns > revenue) && family.Contains(other) {
 			s, revenue, ok = other, earns, true
 		}
 	}
-	pinned := v.request.pinned
+	if err != nil {
+		return nil, 0, false
+	}
 	for _, i := range shown {
-		if slices.Contains(pinned, i) {
-			continue // no page does without it
-		}
 		q := v.request.copy()
 		q.Exclude = append(slices.Clone(q.Exclude), q.id(i))
-		if other, earns, ok := v.best(q, v.config); ok {
+		if other, earns, ok := v.best(q, v.config); ok { // and has no bound lowered for want of the item
 			note(other, earns)
 		}
-	}
-	family, err := v.request.family(v.config, v.index)
-	if err != nil {
-		return s, revenue, ok
 	}
 	for j := range v.u {
 		if at, found := slices.BinarySearch(shown, j); !found {
 			more := slices.Insert(slices.Clone(shown), at, j)
-			if family.Contains(more) {
-				note(more, vitrine.ExpectedRevenue(more, v.u, v.r))
-			}
+			note(more, vitrine.ExpectedRevenue(more, v.u, v.r))
 		}
 	}
 	return s, revenue, ok

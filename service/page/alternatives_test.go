@@ -50,6 +50,9 @@ func TestAlternatives(t *testing.T) {
 		case 3:
 			if len(c.Limits) == 0 {
 				r.Limits = []api.Limit{{Items: []string{"sku3", "sku4", "sku5"}, Max: new(1)}}
+				if trial%24 < 12 { // no other set obeys the bound without it
+					r.Limits[0].Items, r.Limits[0].Min = []string{"sku3"}, 1
+				}
 			}
 		case 4:
 			if len(c.Limits) == 0 {

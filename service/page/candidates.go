@@ -53,7 +53,7 @@ func (c *candidates) at(slot int32) (i int, ok bool) {
 
 // AsksCatalogue reports whether the request draws candidates from the catalogue.
 func (r *Request) AsksCatalogue() bool {
-	return r.Candidates != nil || r.Filter != "" || len(r.Items) == 0
+	return r.said == nil && (r.Candidates != nil || r.Filter != "" || len(r.Items) == 0)
 }
 
 // drewOnCatalogue reports whether candidates came from the catalogue. A trial has copied them.
@@ -192,18 +192,23 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 		d.selected = s.Slots
 	}
 	if r.len() == 0 {
-		return r.noCandidates()
+		if err := r.noCandidates(filter); err != nil {
+			return err
+		}
 	}
 	r.addRevenues(d)
 	return nil
 }
 
-// noCandidates returns an error that says why the request has no candidates.
-func (r *Request) noCandidates() error {
+// noCandidates returns an error that says why the request has no candidates, or nil if the shopper's past may be the
+// reason: then the page is empty.
+func (r *Request) noCandidates(filter *catalogue.Filter) error {
 	s := &r.stock
 	switch {
 	case s.Missing > 0 && (r.Filter == "" || s.Missing == len(r.Candidates)):
 		return s.missing(r.Candidates)
+	case filter.AsksPast():
+		return nil
 	case r.Filter != "":
 		return api.Fieldf("/filter", "no item that is available satisfies it")
 	case r.Candidates != nil:
@@ -352,7 +357,10 @@ func (d *Decider) remembers() bool {
 // catalogue may change between chunks; relock detects it.
 func (d *Decider) fetch(ctx context.Context, r *Request) (*mat.Dense, error) {
 	c, n := &r.stock, r.len()
-	if c.items == nil {
+	switch {
+	case n == 0:
+		return nil, nil
+	case c.items == nil:
 		return mat.NewDense(n, d.width, d.rows), nil
 	}
 	split := c.items.Split()

@@ -73,7 +73,7 @@ func (r *Request) within(rules assortment.Rules, capacity float64, size int, fre
 	case errors.Is(err, assortment.ErrTable):
 		return nil, tooFine()
 	case err != nil:
-		return nil, api.Fieldf("", "%v", err)
+		return nil, api.Fieldf("/include", "%v", err)
 	}
 	if _, ok := assortment.Ranked(family); ok && free { // the capacity excludes no set
 		return assortment.AtMost(rules.Max), nil

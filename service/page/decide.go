@@ -175,6 +175,10 @@ func (d *Decider) findRows(ctx context.Context) (err error) {
 
 func (d *Decider) askPolicy(ctx context.Context) (err error) {
 	r := d.request
+	if r.len() == 0 {
+		d.own.Propensity = 1
+		return nil
+	}
 	if r.work != nil {
 		defer context.AfterFunc(ctx, r.work.Stop)()
 	}
@@ -289,6 +293,9 @@ func errSteps(n int) error {
 // explore returns a set from draw, and stores its propensity in o and its sampling law in d.estimates.
 func (d *Decider) explore(o *eventlog.Offered, c *setup.Config,
 	draw func(*rand.Rand) offer.Explored) (vitrine.Assortment, error) {
+	if d.request.len() == 0 {
+		return nil, nil
+	}
 	var e offer.Explored
 	rng := d.coin.Numbered(c.Seed, d.estimates.Number, stream.Exploration)
 	err, _ := panics.Safely(func() error {

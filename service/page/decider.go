@@ -31,7 +31,6 @@ type Request struct {
 	spaced  bool                                    // from the log, with the spaces of the candidates
 	work    *assortment.Work                        // search steps under limits; nil without limits, and before the first search
 	unmet   []api.Unmet                             // lower bounds that no page meets, and excluded includes
-	pinned  []int                                   // candidates that the placement pins and every page has
 	hidden  []string                                // candidates that the shopper has bought
 }
 

@@ -410,12 +410,14 @@ func (m *explanation) compare(x *api.Explanation, u []float64) {
 			return
 		}
 	}
-	shown := make(vitrine.Assortment, len(m.shown))
+	shown, effects := make(vitrine.Assortment, len(m.shown)), placeEffects(m.policy.Policy)
 	for k, i := range m.shown {
 		shown[k] = int(i)
 	}
-	slices.Sort(shown)
-	earns := vitrine.ExpectedRevenue(shown, u, m.x.Revenue)
+	if len(effects) == 0 { // the order makes no difference, except for rounding
+		slices.Sort(shown)
+	}
+	earns := vitrine.OrderedRevenue(shown, u, effects, m.x.Revenue)
 	x.Revenue = &earns
 	if why := m.unknownRules(x); why != "" {
 		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: "+why)
@@ -425,8 +427,11 @@ func (m *explanation) compare(x *api.Explanation, u []float64) {
 		x.Unknown = append(x.Unknown, "the rules of the request: the log does not have them. Sets are compared by "+
 			"the rules of the placement")
 	}
-	v := &alternatives{request: m.request, config: m.config, index: m.request.places(), u: u, r: m.x.Revenue}
-	if s, revenue, ok := v.next(shown); ok {
+	v := &alternatives{request: m.request, config: m.config, index: m.request.places(), u: u,
+		effects: effects, r: m.x.Revenue}
+	if len(effects) > 0 {
+		x.Unknown = append(x.Unknown, "the next-best set: with position effects, the order of a set counts, too")
+	} else if s, revenue, ok := v.next(shown); ok {
 		x.Next = &api.OtherSet{Items: make([]string, len(s)), Revenue: revenue, MissedBy: earns - revenue}
 		for k, i := range s {
 			x.Next.Items[k] = m.request.id(i)

@@ -57,7 +57,7 @@ func (d *Decider) fill(o *eventlog.Offered, r *Request, order []int32, all bool)
 		}
 	}
 	if c := d.estimates.Catalogue; len(sorted) == 0 && c != nil {
-		if all { // one row keeps the user's columns for the others
+		if all && r.len() > 0 { // one row keeps the user's columns for the others
 			sorted = append(sorted, 0)
 		} else {
 			c.NumItems, c.Slots = 0, nil

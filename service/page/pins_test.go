@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
+	"vitrine/service/feature"
 )
 
 // Pinned items are on every page and excluded ones on none, as far as the request and the other rules go together with
@@ -36,6 +38,18 @@ func TestPins(t *testing.T) {
 		{"the first one of two pins that break a limit", `,"include":["sku1","sku4"]`,
 			api.Request{Limits: []api.Limit{{Items: []string{"sku4", "sku1"}, Max: new(1)}}}, []string{"sku1"},
 			[]string{"sku4"}},
+		{"a pin that fits after one that does not", pins,
+			api.Request{Limits: []api.Limit{{Items: []string{"sku4"}, Max: new(0)}}}, []string{"sku1"},
+			[]string{"sku4", "sku5"}},
+		{"a pin that takes the place of one that does not fit", pins,
+			api.Request{MaxSize: 1, Limits: []api.Limit{{Items: []string{"sku4"}, Max: new(0)}}}, []string{"sku1"},
+			[]string{"sku4", "sku5"}},
+		{"a pin that lowers a bound", pins,
+			api.Request{Limits: []api.Limit{{Items: []string{"sku0", "sku2"}, Min: 2}}}, []string{"sku0", "sku2", "sku4"},
+			[]string{"sku1"}},
+		{"a pin next to a bound that no page reaches", pins,
+			api.Request{Limits: []api.Limit{{Items: []string{"sku0"}, Min: 2}}}, []string{"sku0", "sku4", "sku1"},
+			[]string{"sku5"}},
 		{"a pin that is gone", `,"include":["gone","sku2"]`, api.Request{}, []string{"sku2"}, nil},
 		{"slots", pins, api.Request{Slots: []api.Slot{{Exclude: []string{"sku4", "sku1"}},
 			{Exclude: []string{"sku4", "sku1"}}}}, nil, []string{"sku4", "sku1", "sku5"}},
@@ -43,7 +57,11 @@ func TestPins(t *testing.T) {
 		v := viewOf(t, reasoned(c.config))
 		r := c.request
 		r.Items = asking(rand.New(rand.NewPCG(1, 7))).Items
-		shown := fatal.Or(try(t.Context(), v, &r))(t).IDs()
+		o := fatal.Or(try(t.Context(), v, &r))(t)
+		shown := o.IDs()
+		if r.Strict = o.Unmet == nil; r.Strict { // which changes no page
+			expect.Equal(t, fatal.Or(try(t.Context(), v, &r))(t).IDs(), shown, c.what, "the page of a strict request")
+		}
 		for _, id := range c.has {
 			if !slices.Contains(shown, id) {
 				t.Errorf("%s: the page %v lacks %s", c.what, shown, id)
@@ -87,5 +105,77 @@ func TestRulesOfRequestAndPlacement(t *testing.T) {
 		}
 		r.Strict = true
 		expect.Part(try(t.Context(), v, &r))(t, c.strict, c.what)
+	}
+}
+
+// A page with slots shows the fewest items that the shopper owns, by an exhaustive search.
+func TestSlotsAmongOwnedItems(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 1))
+	rare := 0
+	for trial := range 300 {
+		v := viewOf(t, reasoned(`,"shopper_history":{"keep":"24h","hide_bought":true}`))
+		r := asking(rng)
+		owned, values := map[string]bool{}, []float64{}
+		for i := range r.Items {
+			r.Items[i].Revenue = new(rng.Float64())
+			if rng.IntN(2) == 0 {
+				owned[r.Items[i].ID], r.Items[i].Revenue = true, new(100.0)
+				v.Shopper.Past = append(v.Shopper.Past, feature.Past{ID: r.Items[i].ID, Seen: 1, Bought: 1})
+			}
+			values = append(values, *r.Items[i].Revenue)
+		}
+		for range 3 {
+			var s api.Slot
+			for _, item := range r.Items {
+				if rng.IntN(3) > 0 {
+					s.Exclude = append(s.Exclude, item.ID)
+				}
+			}
+			r.Slots = append(r.Slots, s)
+		}
+		least := 4
+		var search func(k, n int, used []string)
+		search = func(k, n int, used []string) {
+			if k == len(r.Slots) {
+				least = min(least, n)
+				return
+			}
+			for _, item := range r.Items {
+				if slices.Contains(used, item.ID) || slices.Contains(r.Slots[k].Exclude, item.ID) {
+					continue
+				}
+				more := n
+				if owned[item.ID] {
+					more++
+				}
+				search(k+1, more, append(slices.Clone(used), item.ID))
+			}
+		}
+		search(0, 0, nil)
+		before := fmt.Sprint(r.Slots)
+		o, err := try(t.Context(), v, r)
+		if least == 4 {
+			expect.Part(o, err)(t, "/slots")
+			continue
+		}
+		fatal.If(t, err)
+		n := 0
+		for k, id := range o.IDs() {
+			if slices.Contains(r.Slots[k].Exclude, id) {
+				t.Errorf("trial %d: slot %d shows %s", trial, k, id)
+			}
+			if owned[id] {
+				n++
+			}
+		}
+		if n != least || fmt.Sprint(r.Slots) != before {
+			t.Errorf("trial %d: %v of %v in %v, %d owned, want %d", trial, o.IDs(), values, before, n, least)
+		}
+		if least > 0 && least < 3 {
+			rare++
+		}
+	}
+	if rare < 20 {
+		t.Errorf("only %d trials bring owned items back into some slots", rare)
 	}
 }

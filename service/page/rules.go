@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -40,54 +41,84 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	if len(r.Slots) > c.MaxSize {
 		return nil, api.Fieldf("/slots", "%d slots, the placement shows at most %d items", len(r.Slots), c.MaxSize)
 	}
+	family, err := r.fill(c, index)
+	if err != nil && len(r.hidden) > 0 {
+		family, err = r.open(c, index)
+	}
+	if err != nil {
+		return nil, api.Fieldf("/slots", "%v", err)
+	}
+	return family, r.noteSize(c, len(r.Slots))
+}
+
+// fill returns the sets that fill the slots without the hidden candidates.
+func (r *Request) fill(c *setup.Config, index map[string]int) (*assortment.Slots, error) {
 	everywhere := present(slices.Concat(r.Exclude, c.Exclude, r.hidden), index)
 	slots := make([]assortment.Slot, len(r.Slots))
 	for k, s := range r.Slots {
 		slots[k].Exclude = append(present(s.Exclude, index), everywhere...)
 	}
-	family, err := assortment.NewSlots(r.len(), slots, len(slots))
-	if err != nil && len(r.hidden) > 0 { // the slots must be filled
-		r.hidden = nil
-		return r.slots(c, index)
-	}
-	if err != nil {
-		return nil, api.Fieldf("/slots", "%v", err)
-	}
-	return family, r.noteSize(c, len(slots))
+	return assortment.NewSlots(r.len(), slots, len(slots))
 }
 
-// family returns the sets that may be shown. Each of them contains the placement's pinned items, without the last ones
-// if they contradict the other rules.
+// open brings the hidden candidates back, but only into slots that would otherwise stay empty. To exclude them from one
+// slot after the other leaves the fewest such slots: if a slot can be filled without them next to the slots before it,
+// then also in a page with the fewest of them.
+func (r *Request) open(c *setup.Config, index map[string]int) (*assortment.Slots, error) {
+	hidden := r.hidden
+	r.Request, r.hidden = new(*r.Request), nil
+	r.Slots = slices.Clone(r.Slots)
+	family, err := r.fill(c, index)
+	for k := 0; k < len(r.Slots) && err == nil; k++ {
+		before := r.Slots[k].Exclude
+		r.Slots[k].Exclude = slices.Concat(before, hidden)
+		if closed, short := r.fill(c, index); short == nil {
+			family = closed
+		} else {
+			r.Slots[k].Exclude = before
+		}
+	}
+	return family, err
+}
+
+// family returns the sets that may be shown. Each of them contains the placement's pinned items, in their order as far
+// as the other rules allow: a pin is left out if no page has it, or if it lowers a bound that pages reach without it.
 func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
+	r.unmet = nil
 	if r.Slots != nil {
-		r.unmet, r.pinned = nil, nil
 		return r.slots(c, index)
 	}
 	rules, err := r.rules(c, index)
 	if err != nil {
-		r.unmet, r.pinned = nil, nil
 		return nil, err
 	}
 	pins := r.pins(c, index)
-	for {
-		family, err := r.with(rules, pins, c)
-		if err == nil || len(pins) == 0 || r.work.Exceeded() {
-			r.pinned = pins
-			return family, err
-		}
-		pins = pins[:len(pins)-1]
+	first := pins[:min(len(pins), max(rules.Max-len(r.included())+len(r.excluded(c)), 0))]
+	family, err := r.with(rules, first, c)
+	if len(pins) == 0 || err == nil && len(r.unmet) == len(r.excluded(c)) || r.work.Exceeded() {
+		return family, err
 	}
+	var kept []int
+	family, err = r.with(rules, nil, c)
+	for k := 0; k < len(pins) && err == nil; k++ {
+		unmet, more := r.unmet, append(slices.Clone(kept), pins[k])
+		pinned, wrong := r.with(rules, more, c)
+		switch {
+		case r.work.Exceeded():
+			return nil, wrong
+		case wrong == nil && slices.Equal(r.unmet, unmet):
+			family, kept = pinned, more
+		}
+		r.unmet = unmet
+	}
+	return family, err
 }
 
-// pins returns the candidates that the placement pins and no rule excludes, as many as fit next to the ones that the
-// request includes.
+// pins returns the candidates that the placement pins and the request neither includes nor excludes.
 func (r *Request) pins(c *setup.Config, index map[string]int) (pins []int) {
-	room := cmp.Or(r.MaxSize, c.MaxSize) - len(r.included()) + len(r.excluded(c))
 	for _, id := range c.Include {
-		if i, ok := index[id]; ok && room > 0 && !slices.Contains(r.Include, id) && !slices.Contains(r.Exclude, id) &&
-			!slices.Contains(r.hidden, id) {
+		if i, ok := index[id]; ok && !slices.Contains(slices.Concat(r.Include, r.Exclude, r.hidden), id) {
 			pins = append(pins, i)
-			room--
 		}
 	}
 	return pins
@@ -168,8 +199,12 @@ func (r *Request) with(rules assortment.Rules, pins []int, c *setup.Config) (vit
 	switch {
 	case r.work.Exceeded():
 		return nil, errSteps(rules.Items)
-	case err != nil:
-		return nil, api.Fieldf("", "%v", err)
+	case errors.As(err, new(*assortment.CrossingError)) && len(r.Limits) == 0:
+		return nil, api.Fieldf("", "the placement's limits: %v", err)
+	case errors.As(err, new(*assortment.CrossingError)):
+		return nil, api.Fieldf("/limits", "%v", err)
+	case err != nil: // because lower bounds give way
+		return nil, api.Fieldf("/include", "%v", err)
 	}
 	if rules.Min > 0 || len(rules.Groups) > 0 {
 		err = r.noteUnmet(c, reached)

@@ -16,6 +16,7 @@ import (
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 	"vitrine/service/offer"
 	"vitrine/service/page"
 	"vitrine/service/setup"
@@ -112,17 +113,20 @@ func TestCrossingLimitsThatAreRefused(t *testing.T) {
 	v := viewOf(t, stalls)
 	for want, change := range map[string]func(r *api.Request){
 		"drop the capacity or one of these limits": func(r *api.Request) { r.Capacity = new(3.0) },
-		"drop one of these limits": func(r *api.Request) {
+		"/limits: limit 0, ": func(r *api.Request) {
 			r.Limits = []api.Limit{{Items: []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5", "sku6"},
 				Max: new(1)}}
 		},
 		"does not go together with slots": func(r *api.Request) { r.Slots = []api.Slot{{}, {}} },
-		`brand "b`: func(r *api.Request) {
+		`/include: brand "b`: func(r *api.Request) {
 			for _, i := range r.Items {
 				if i.Features[1].Text == "b1" {
 					r.Include = append(r.Include, i.ID)
 				}
 			}
+		},
+		`/include: size: at most 1, but 2 items are demanded`: func(r *api.Request) {
+			r.Include, r.MaxSize = []string{"sku1", "sku2"}, 1
 		},
 		`item "sku1" is both included and excluded`: func(r *api.Request) {
 			r.Include, r.Exclude = []string{"sku1"}, []string{"sku1"}
@@ -132,6 +136,19 @@ func TestCrossingLimitsThatAreRefused(t *testing.T) {
 		change(r)
 		expect.Part(try(t.Context(), v, r))(t, want)
 	}
+	v = viewOf(t, strings.Replace(stalls, `"limits":[`, `"limits":[{"group":"new","max":1},`, 1))
+	var records []string
+	for i, item := range stand(40).Items {
+		stored := &api.CatalogueItem{ID: item.ID, Features: item.Features}
+		if i%3 == 0 {
+			stored.Groups = []string{"new"}
+		}
+		records = append(records, fatal.Or(catalogue.Encode(stored, v.Config.Schema(), ""))(t))
+	}
+	v.Catalogue = fatal.Or(catalogue.Restore(v.Config.Schema(), 1, slices.Values(records)))(t)
+	_, err := try(t.Context(), v, &api.Request{})
+	expect.Message(err)(t, `the placement's limits: kind "k0", group "new" and brand "b3" cross each other: items may be grouped `+
+		"in two ways that cross, not in three; drop one of these limits")
 }
 
 // A search that takes too many steps, or whose caller has gone, ends without an answer.

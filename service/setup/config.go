@@ -151,6 +151,10 @@ func (c *Config) Answer() api.Placement {
 		p.Notes = append(p.Notes, "explore: under the placement's rules, the log does not tell how random sets were drawn, "+
 			"and evaluate cannot weigh the items: explore by swaps")
 	}
+	if len(c.Limits) > 2 {
+		p.Notes = append(p.Notes, "limits: items may be grouped in two ways that cross, not in three: if a change of the "+
+			"catalogue makes three of these limits cross, the service refuses every request to /decisions")
+	}
 	decision, item, bits := c.LogBytes()
 	note := fmt.Sprintf("a decision takes up to about %s of the log, for the rows of %s shown, and ", size(decision),
 		hint.Count(c.MaxSize, "item"))

@@ -2,6 +2,7 @@ package setup_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -65,6 +66,20 @@ func TestCanonical(t *testing.T) {
 	b, err := setup.Parse(a.Canonical())
 	if err != nil || string(b.Canonical()) != want {
 		t.Errorf("read again: %s, %v", b.Canonical(), err)
+	}
+}
+
+// A placement with three limits says that they must not cross.
+func TestNoteOfLimits(t *testing.T) {
+	for n := range 5 {
+		var limits []string
+		for k := range n {
+			limits = append(limits, fmt.Sprintf(`{"group":"g%d","max":1}`, k))
+		}
+		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"a","kind":"number"}],"limits":[` + strings.Join(limits,
+			",") + `]}`)))(t)
+		notes := strings.Join(c.Answer().Notes, "\n")
+		expect.Equal(t, strings.Contains(notes, "in two ways that cross"), n > 2, notes)
 	}
 }
 

@@ -160,7 +160,7 @@ export interface Correction {
 }
 
 export interface DecideRequest {
-  /** The ids that the caller shows by itself, in display order, [] if it shows nothing: used in the mode shadow, by experiments with a baseline or a holdout, and by the fallback baseline. The request gets 422 if an id is not a candidate, even where the baseline is not used. */
+  /** The ids that the caller shows by itself, in display order, [] if it shows nothing: used in the mode shadow, by experiments with a baseline or a holdout, and by the fallback baseline. It is shown as sent: only the placement's max_size, the number of slots and the candidates bind it. The request gets 422 if an id is not a candidate, even where the baseline is not used. */
   baseline?: readonly string[] | undefined;
   /** Ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates. */
   candidates?: readonly string[] | undefined;
@@ -172,7 +172,7 @@ export interface DecideRequest {
   defer?: boolean | undefined;
   /** Ids of items that must not be shown. */
   exclude?: readonly string[] | undefined;
-  /** A condition on the candidates of the catalogue, not on the request's own items, such as price <= 20 and not (brand in ["acme"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues. */
+  /** A condition on the candidates of the catalogue, not on the request's own items, such as price <= 20 and not (brand in ["acme"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item, and the page is empty if such a filter leaves nothing: see the documentation of catalogues. */
   filter?: string | undefined;
   /** Ids of items that must be shown: 422 if one is not a candidate, such as an item that is not available now. */
   include?: readonly string[] | undefined;
@@ -451,7 +451,7 @@ export interface Explanation {
   items: readonly Explained[];
   /** Of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has log_items: all. */
   known_candidates: number;
-  /** The best other set that the rules allow. */
+  /** The best other set that the rules allow; left out with position effects. */
   next_best?: OtherSet | undefined;
   placement: string;
   /** The name of the policy. */
@@ -1015,7 +1015,7 @@ export interface Placement {
   holdout_share?: number | undefined;
   /** T, the horizon in decisions, for policies that have one; 100000 if left out. */
   horizon?: number | undefined;
-  /** Pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and pins that do not go together with the other rules are left out, the last ones first; at most max_size. */
+  /** Pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and a pin that does not go together with the other rules, their lower bounds and the pins before it is left out; at most max_size. */
   include?: readonly string[] | undefined;
   /** Whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends. */
   learn_in_alarm?: boolean | undefined;

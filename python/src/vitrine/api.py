@@ -181,7 +181,7 @@ class Correction(TypedDict):
 
 class DecideRequest(TypedDict):
     baseline: NotRequired[list[str]]
-    """The ids that the caller shows by itself, in display order, [] if it shows nothing: used in the mode shadow, by experiments with a baseline or a holdout, and by the fallback baseline. The request gets 422 if an id is not a candidate, even where the baseline is not used."""
+    """The ids that the caller shows by itself, in display order, [] if it shows nothing: used in the mode shadow, by experiments with a baseline or a holdout, and by the fallback baseline. It is shown as sent: only the placement's max_size, the number of slots and the candidates bind it. The request gets 422 if an id is not a candidate, even where the baseline is not used."""
     candidates: NotRequired[list[str]]
     """Ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates."""
     capacity: NotRequired[float]
@@ -193,7 +193,7 @@ class DecideRequest(TypedDict):
     exclude: NotRequired[list[str]]
     """Ids of items that must not be shown."""
     filter: NotRequired[str]
-    """A condition on the candidates of the catalogue, not on the request's own items, such as price <= 20 and not (brand in ["acme"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues."""
+    """A condition on the candidates of the catalogue, not on the request's own items, such as price <= 20 and not (brand in ["acme"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item, and the page is empty if such a filter leaves nothing: see the documentation of catalogues."""
     include: NotRequired[list[str]]
     """Ids of items that must be shown: 422 if one is not a candidate, such as an item that is not available now."""
     items: NotRequired[list[Item]]
@@ -472,7 +472,7 @@ class Explanation(TypedDict):
     known_candidates: int
     """Of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has log_items: all."""
     next_best: NotRequired[OtherSet]
-    """The best other set that the rules allow."""
+    """The best other set that the rules allow; left out with position effects."""
     placement: str
     policy: str
     """The name of the policy."""
@@ -1024,7 +1024,7 @@ class Placement(TypedDict):
     horizon: NotRequired[int]
     """T, the horizon in decisions, for policies that have one; 100000 if left out."""
     include: NotRequired[list[str]]
-    """Pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and pins that do not go together with the other rules are left out, the last ones first; at most max_size."""
+    """Pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and a pin that does not go together with the other rules, their lower bounds and the pins before it is left out; at most max_size."""
     learn_in_alarm: NotRequired[bool]
     """Whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends."""
     limits: NotRequired[list[Limit]]
