@@ -20,6 +20,9 @@ import (
 // The test in sales, which is faster, spends the last fifth. Period 0 is the learner's apprenticeship, and is not
 // tested.
 //
+// Demand varies by weekday, and only the sets drawn by chance see the same demand as the policy. The other tests fail
+// within a period only if earnings collapse. After each week they look more closely, at sums over whole weeks.
+//
 // The test of predictions begins with decisions made after the learner's first 500 ended. In a shop that reports only
 // sales they end with their attribution window: until then its policy knows little but sales.
 //
@@ -29,16 +32,16 @@ type Guard struct {
 	Currency string     // of revenues, in the words of alarms
 	Earnings *api.Alarm // without its fallback; nil if there is no alarm
 	Sales    *api.Alarm // without its fallback; nil if there is no alarm
-	Entry    uint64     // last entry before the period
 
+	keeps  bool   // whether the policy decides during the alarm about earnings
 	since  uint64 // only later entries are watched
 	period uint64
 	start  int64 // start of the period
-	begun  int64 // start of period 1
 
 	sums                  // for the period
-	first    confseq.Mean // earnings in the first week
+	weeks    weeks        // since period 1 began
 	baseline confseq.Mean // earnings from the caller's sets in the mode shadow, in all periods
+	weekdays uint64       // one bit for each weekday with earnings from the caller's sets
 	cohorts  Cohorts[guarded]
 	sales    sales
 }
@@ -77,9 +80,8 @@ func (g *Guard) Alarm() *api.Alarm {
 }
 
 // FallsBack reports whether an alarm calls for the fallback. A policy that earns more than it predicted keeps its pages.
-func (g *Guard) FallsBack() bool {
-	return g.Sales != nil || g.Earnings != nil && (g.Earnings.Check != predictions || g.estimated.Sum.Value() < g.predicted)
-}
+// So does a policy that earned less than at another time, unless it collapsed: demand may have fallen.
+func (g *Guard) FallsBack() bool { return g.Sales != nil || g.Earnings != nil && !g.keeps }
 
 // Needs reports whether a version decides during one of the alarms.
 func (g *Guard) Needs(version uint64) bool {
@@ -88,11 +90,49 @@ func (g *Guard) Needs(version uint64) bool {
 
 // sums are the earnings in a period.
 type sums struct {
+	takings
+	lead confseq.Mean // lead of the policy over chance: see Contrast
+	bins bins
+}
+
+// takings are the policy's earnings after an entry.
+type takings struct {
+	Entry     uint64
 	earned    confseq.Mean // by the policy's sets
 	estimated confseq.Mean // by sets with a prediction
 	predicted float64      // prediction by the policy for the same sets
-	lead      confseq.Mean // lead of the policy over chance: see Contrast
-	bins      bins
+}
+
+func (t *takings) add(c *guarded, compares bool) {
+	if t.earned.Add(&c.earned); compares {
+		t.estimated.Add(&c.estimated)
+		t.predicted += c.predicted
+	}
+}
+
+// weeks are the policy's earnings in whole weeks. They restart after minPeriodSize decisions.
+type weeks struct {
+	number   uint64 // of the present week; 0 during the apprenticeship
+	start    int64  // start of the present week
+	compares bool   // whether predictions have been compared from the first day of a week on
+	present  takings
+	whole    takings      // present, when the last week ended
+	first    confseq.Mean // earnings in the first week
+}
+
+// take adds a cohort that began at a time, and starts the next week if this one is over.
+func (w *weeks) take(c *guarded, at int64, entry uint64) {
+	if w.number == 0 || at-w.start >= int64(week) {
+		if w.whole = w.present; w.number == 1 {
+			w.first = w.whole.earned
+		}
+		if w.number < 2 || w.whole.earned.N >= minPeriodSize {
+			w.present = takings{Entry: entry}
+		}
+		w.number, w.start = w.number+1, at
+	}
+	w.compares = w.compares || c.compared && at-w.start < int64(day)
+	w.present.add(c, w.compares)
 }
 
 // guarded are a cohort's sums.
@@ -120,20 +160,24 @@ func (w *Watch) Cohort() int64 { return max(int64(w.Window)/cohortShare, 1) }
 const (
 	guardError     = 0.01
 	apprenticeship = 500 // decisions
-	minPeriod      = 24 * time.Hour
+	day            = 24 * time.Hour
+	week           = 7 * day
+	minPeriod      = day
 	minPeriodSize  = 5000 // decisions
-	firstWeek      = 7 * 24 * time.Hour
-	cohortShare    = 16 // of the attribution window
-	leastRatio     = 0.8
+	cohortShare    = 16   // of the attribution window
+	leastRatio     = 0.8  // least earnings as a multiple of predictions, in whole weeks
 	mostRatio      = 1.25
+	leastPast      = 0.9           // least earnings as a multiple of earnings at another time, in whole weeks
+	collapse       = 0.5           // least multiple within a period
 	predictions    = "predictions" // the check's name
 )
 
 // Restart drops the sums and ends any alarm. Watching starts after an entry. How late sales are reported is still known:
 // a checkout that breaks with the change that restarts the guard must ring, too.
 func (g *Guard) Restart(entry uint64) {
-	*g = Guard{Watch: g.Watch, Currency: g.Currency, since: entry, Entry: entry, baseline: g.baseline,
+	*g = Guard{Watch: g.Watch, Currency: g.Currency, since: entry, baseline: g.baseline, weekdays: g.weekdays,
 		sales: g.sales.again(g.Watch.Window)}
+	g.Entry = entry
 }
 
 // Taught returns how many decisions the deciding learner learned from, as far as the guard knows.
@@ -247,9 +291,12 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 			return false, nil
 		}
 		g.take(&c.Sums, c.Number*length, entry)
-		if check, detail := g.test(); check != "" {
-			g.Earnings = &api.Alarm{Check: check, Detail: detail, Time: time.Unix(0, now).UTC(), Entry: entry,
-				Chance: g.alpha()}
+		if c := g.test(); c != nil {
+			g.Earnings = &api.Alarm{Check: c.Name, Detail: g.detail(c), Time: time.Unix(0, now).UTC(), Entry: entry,
+				Chance: c.alpha}
+			if g.keeps = *c.Low > c.most || c.isWhole && c.Name != predictions; c.isWhole {
+				g.Entry = g.weeks.whole.Entry
+			}
 			g.cohorts = nil
 			return true, nil
 		}
@@ -259,89 +306,114 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 
 // take adds a cohort that began at a time, and starts the next period if this one is over.
 func (g *Guard) take(c *guarded, at int64, entry uint64) {
-	g.baseline.Add(&c.baseline)
-	over := g.period == 0 && g.earned.N+c.earned.Sums.N > apprenticeship ||
-		g.period > 0 && g.earned.N >= minPeriodSize && at-g.start >= int64(minPeriod) ||
-		g.period > 0 && g.start-g.begun < int64(firstWeek) && at-g.begun >= int64(firstWeek)
-	if over {
-		g.period++
-		g.sums, g.start, g.Entry = sums{}, at, entry
-		if g.period == 1 {
-			g.begun = at
-		}
+	if g.baseline.Add(&c.baseline); c.baseline.Sums.N > 0 {
+		g.weekdays |= 1 << (uint64(at/int64(day)) % 7)
 	}
-	g.earned.Add(&c.earned)
+	if g.period == 0 && g.earned.N+c.earned.Sums.N > apprenticeship ||
+		g.period > 0 && g.earned.N >= minPeriodSize && at-g.start >= int64(minPeriod) {
+		g.period++
+		g.sums, g.start = sums{takings: takings{Entry: entry}}, at
+	}
+	g.takings.add(c, c.compared)
 	g.lead.Add(&c.lead)
 	if g.sales.taught += c.estimated.Sums.N; c.compared {
-		g.estimated.Add(&c.estimated)
-		g.predicted += c.predicted
 		g.bins.merge(&c.bins)
 	}
-	if g.period > 0 && at-g.begun < int64(firstWeek) {
-		g.first.Add(&c.earned)
+	if g.period > 0 {
+		g.weeks.take(c, at, entry)
 	}
 }
 
-// checks returns the tests of the policy's earnings in the present period.
-func (g *Guard) checks() (all []api.GuardCheck) {
+// check is a test of the policy's earnings.
+type check struct {
+	api.GuardCheck
+	least, most float64 // it fails below and above
+	alpha       float64
+	isWhole     bool // whether it tests whole weeks
+}
+
+// checks returns the tests with enough decisions, those in the present period first.
+func (g *Guard) checks() (all []check) {
 	if g.period == 0 {
 		return nil
 	}
-	one, alpha := guardError/5, g.alpha()
-	add := func(name string, n uint64, low, high, limit, scale float64) {
-		low, high = finite(low), finite(high)
-		c := api.GuardCheck{Name: name, Decisions: n, Low: &low, High: &high}
-		if sees := (high - limit) / scale; sees > 0 && sees < 1 {
-			c.Sees = &sees
-		}
+	if alpha := alphaOf(g.period); g.lead.N > 0 {
+		c := check{most: math.Inf(1), alpha: alpha}
+		c.set("chance", g.lead.N, g.lead.Low(alpha), g.lead.High(alpha), g.earned.Average())
 		all = append(all, c)
 	}
-	earned := g.earned.Average()
-	if g.lead.N > 0 {
-		add("chance", g.lead.N, g.lead.Low(alpha), g.lead.High(alpha), 0, earned)
-	}
-	against := func(name string, m *confseq.Mean) {
-		if m.N > 0 && g.earned.N > 0 {
-			add(name, g.earned.N, g.earned.Low(alpha/2)-m.High(one/2), g.earned.High(alpha/2)-m.Low(one/2), 0, earned)
-		}
-	}
-	against("baseline", &g.baseline)
-	if g.start-g.begun >= int64(firstWeek) {
-		against("first-week", &g.first)
-	}
-	if g.predicted > 0 {
-		low, high := g.estimated.Interval(alpha)
-		mean := g.predicted / float64(g.estimated.N)
-		add(predictions, g.estimated.N, low/mean, high/mean, leastRatio, g.estimated.Average()/mean)
+	all = append(all, g.against(&g.takings, g.period, false)...)
+	if g.weeks.number > 1 {
+		all = append(all, g.against(&g.weeks.whole, g.weeks.number-1, true)...)
 	}
 	return all
 }
 
-// alpha returns the error of each check of earnings in the present period.
-func (g *Guard) alpha() float64 { return guardError / 5 / float64(g.period*(g.period+1)) }
+// against compares takings with earnings at other times, and with predictions. It is the test of a number, from 1 on.
+// The tests in periods and those in weeks share the error, as do both sides.
+func (g *Guard) against(t *takings, number uint64, isWhole bool) (all []check) {
+	add := func(name string, m *confseq.Mean, low, mean, high, least, most float64) {
+		if low <= 0 || m.N == 0 {
+			return
+		}
+		c := check{least: least, most: most, alpha: alphaOf(number), isWhole: isWhole}
+		if !isWhole {
+			c.least, c.most = collapse, max(most, 1/collapse)
+		}
+		c.set(name, m.N, m.Low(c.alpha/4)/high, m.High(c.alpha/4)/low, m.Average()/mean)
+		all = append(all, c)
+	}
+	past := func(name string, m *confseq.Mean) {
+		low, high := m.Interval(guardError / 5)
+		add(name, &t.earned, low, m.Average(), high, leastPast, math.Inf(1))
+	}
+	if !isWhole || g.weekdays == 1<<7-1 {
+		past("baseline", &g.baseline)
+	}
+	if !isWhole || g.weeks.number > 2 {
+		past("first-week", &g.weeks.first)
+	}
+	mean := t.predicted / float64(t.estimated.N)
+	add(predictions, &t.estimated, mean, mean, mean, leastRatio, mostRatio)
+	return all
+}
+
+// set sets what the check has seen: an interval around an estimate.
+func (c *check) set(name string, n uint64, low, high, estimate float64) {
+	low, high = finite(low), finite(high)
+	c.Name, c.Decisions, c.Low, c.High = name, n, &low, &high
+	if sees := (high - c.least) / estimate; sees > 0 && sees < 1 {
+		c.Sees = &sees
+	}
+}
+
+// alphaOf returns the error of the test of a number, from 1 on.
+func alphaOf(number uint64) float64 { return guardError / 5 / float64(number*(number+1)) }
 
 // finite clamps a number to the range of JSON.
 func finite(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFloat64) }
 
-// test returns the first failing check and its explanation.
-func (g *Guard) test() (check, detail string) {
-	less := func(c api.GuardCheck, than string) (check, detail string) {
-		return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %s less a decision than %s", c.Decisions,
-			api.Amount(-*c.High, g.Currency), than)
-	}
+// test returns the first failing check, or nil.
+func (g *Guard) test() *check {
 	for _, c := range g.checks() {
-		switch {
-		case c.Name == predictions && (*c.High < leastRatio || *c.Low > mostRatio):
-			return c.Name, fmt.Sprintf("in %d decisions the policy earned between %.3g and %.3g times what it "+
-				"predicted", c.Decisions, max(*c.Low, 0), *c.High)
-		case c.Name == predictions || *c.High >= 0:
-		case c.Name == "chance":
-			return less(c, "sets drawn by chance")
-		case c.Name == "baseline":
-			return less(c, "the baseline did")
-		default:
-			return less(c, "in its first week")
+		if *c.High < c.least || *c.Low > c.most {
+			return &c
 		}
 	}
-	return "", ""
+	return nil
+}
+
+// detail explains a failing check.
+func (g *Guard) detail(c *check) string {
+	if c.Name == "chance" {
+		return fmt.Sprintf("in %d decisions the policy earned at least %s less a decision than sets drawn by chance",
+			c.Decisions, api.Amount(-*c.High, g.Currency))
+	}
+	weeks := ""
+	if c.isWhole {
+		weeks = " of whole weeks"
+	}
+	return fmt.Sprintf("in %d decisions%s the policy earned between %.3g and %.3g times what %s", c.Decisions, weeks,
+		max(*c.Low, 0), *c.High, map[string]string{"baseline": "the baseline did", "first-week": "it did in its first week",
+			predictions: "it predicted"}[c.Name])
 }

@@ -16,7 +16,15 @@ func (g *Guard) Report(fallback string) *api.Guard {
 	r := &api.Guard{
 		Period: g.period, Decisions: g.earned.N, WithoutSale: g.sales.run.n,
 		Overdue: time.Duration(g.sales.wait).Seconds(),
-		Checks:  append(g.sales.checks(), g.checks()...),
+		Checks:  g.sales.checks(),
+	}
+	for _, c := range g.checks() {
+		named := func(o api.GuardCheck) bool { return o.Name == c.Name }
+		if i := slices.IndexFunc(r.Checks, named); i >= 0 {
+			r.Checks[i] = c.GuardCheck // whole weeks show more than the present period
+		} else {
+			r.Checks = append(r.Checks, c.GuardCheck)
+		}
 	}
 	for _, name := range g.policyChecks() {
 		if slices.ContainsFunc(r.Checks, func(c api.GuardCheck) bool { return c.Name == name }) {
@@ -28,8 +36,8 @@ func (g *Guard) Report(fallback string) *api.Guard {
 			c.Needs = apprenticeship + 1 - min(g.earned.N, apprenticeship)
 		case name == predictions:
 			c.Needs = apprenticeship + 1 - min(g.sales.taught, apprenticeship)
-		case name == "first-week":
-			c.From = new(time.Unix(0, g.begun+int64(firstWeek)).UTC())
+		case name == "first-week" && g.weeks.number < 2:
+			c.From = new(time.Unix(0, g.weeks.start+int64(week)).UTC())
 		default:
 			c.Needs = 1
 		}

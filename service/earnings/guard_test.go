@@ -2,12 +2,16 @@ package earnings
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"vitrine/internal/confseq"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
+	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -40,24 +44,28 @@ func block(n int, x float64) (b confseq.Block) {
 	return b
 }
 
-// A test in period j spends a fifth of one percent times 1/(j(j+1)), which sums to the fifth over all periods.
+// A test in period j spends a fifth of one percent times 1/(j(j+1)), which sums to the fifth over all periods. Periods,
+// weeks and both sides share it, except for chance; earnings at another time spend half.
 func TestErrorOfPeriods(t *testing.T) {
-	lead := block(100, 0.25)
+	lead, past := block(100, 0.25), block(4000, 0.25)
 	for period, alpha := range map[uint64]float64{1: 0.001, 2: 0.002 / 6, 9: 0.002 / 90} {
 		g := Guard{period: period}
 		g.lead.Add(&lead)
 		g.earned.Add(&lead)
 		g.estimated.Add(&lead)
 		g.predicted = 50
-		g.baseline.Add(&lead)
+		g.baseline.Add(&past)
+		low, high := g.earned.Low(alpha/4), g.earned.High(alpha/4)
 		want := map[string][2]float64{
 			"chance":      {g.lead.Low(alpha), g.lead.High(alpha)},
-			"baseline":    {g.earned.Low(alpha/2) - g.earned.High(0.001), g.earned.High(alpha/2) - g.earned.Low(0.001)},
-			"predictions": {g.estimated.Low(alpha/2) / 0.5, g.estimated.High(alpha/2) / 0.5},
+			"baseline":    {low / g.baseline.High(0.001), high / g.baseline.Low(0.001)},
+			"predictions": {low / 0.5, high / 0.5},
 		}
+		g.weeks.number, g.weeks.whole, g.weekdays = period+1, g.takings, 127
 		checks := g.checks()
-		expect.Equal(fatal.T(t), len(checks), len(want), "checks")
+		expect.Equal(fatal.T(t), len(checks), 2*len(want)-1, "checks")
 		for _, c := range checks {
+			expect.Equal(t, c.alpha, alpha, c.Name)
 			if got := [2]float64{*c.Low, *c.High}; got != want[c.Name] {
 				t.Errorf("period %d, %s: the interval is %v, want %v", period, c.Name, got, want[c.Name])
 			}
@@ -152,5 +160,76 @@ func TestReport(t *testing.T) {
 	}
 	if _, ok := smallestFall(0, 1, 0.05); ok {
 		t.Error("50 decisions of which two sell see a fall")
+	}
+}
+
+// A shop that sells less or more at weekends and at night raises no alarm, whether its predictions know that or not. A
+// policy that earns less than before, or predicts too much, has an alarm at the end of a week, or at once if it
+// collapses. Then the placement falls back, but not if demand may have fallen.
+func TestWeeks(t *testing.T) {
+	const begun, perDay, rate, changes = int64(1e18), 5000, 0.3, 8
+	seeds, days := 1, 22
+	if long.Wanted() {
+		seeds, days = 4, 40
+	}
+	for name, c := range map[string]struct {
+		weekend, night float64
+		predicts       float64 // the predictions, as a multiple of the sales on an average day; 0 if they are exact
+		sells          float64 // sales from the ninth day on, as a multiple
+		days           int     // number of days before, on which the caller's sets are shown
+		own            float64 // sales of those, as a multiple
+		check          string
+		from, until    float64 // days between which the alarm is raised
+		fallsBack      bool
+	}{
+		"quiet weekends":                {weekend: .6, night: .3, sells: 1},
+		"quiet weekends, not predicted": {weekend: .6, night: .3, predicts: 1, sells: 1},
+		"busy weekends":                 {weekend: 1.4, night: .3, sells: 1},
+		"busy weekends, not predicted":  {weekend: 1.4, night: .3, predicts: 1, sells: 1},
+		"better own pages":              {weekend: 1, sells: 1, days: 7, own: 1.4, check: "baseline", from: 7, until: 15},
+		"better own pages, five days":   {weekend: 1, sells: 1, days: 5, own: 1.4},
+		"much better own pages":         {weekend: 1, sells: 1, days: 5, own: 3, check: "baseline", until: 1, fallsBack: true},
+		"a loss":                        {weekend: .7, sells: .75, check: "first-week", from: 14, until: 22},
+		"a collapse":                    {weekend: 1, sells: .36, check: "sales first-week", from: 8, until: 11, fallsBack: true},
+		"false predictions":             {weekend: 1, predicts: 1.6, sells: 1, check: predictions, from: 7, until: 8, fallsBack: true},
+	} {
+		for seed := range uint64(seeds) {
+			demand := func(n int) float64 {
+				d := float64(n)/perDay + float64(seed)
+				r := rate * (1 + float64(c.night*math.Sin(2*math.Pi*d)))
+				if int(d)%7 >= 5 {
+					r *= c.weekend
+				}
+				return r
+			}
+			s := &shop{gap: day / perDay, window: time.Hour, nulls: true, price: at(1.), delay: at(time.Duration(0))}
+			s.rate = func(n int) float64 {
+				if n < changes*perDay {
+					return demand(n)
+				}
+				return demand(n) * c.sells
+			}
+			if s.predicts = s.rate; c.predicts > 0 {
+				s.predicts = always(c.predicts * rate * (5 + 2*c.weekend) / 7)
+			}
+			g := &Guard{Watch: Watch{Window: s.window}}
+			for d := range c.days {
+				var own guarded
+				for n := range perDay {
+					x := 0.0
+					if float64(n) < perDay*rate*c.own {
+						x = 1
+					}
+					own.baseline.Add(x, 1)
+				}
+				g.take(&own, begun-int64(d)*int64(day), 0)
+			}
+			var queue []outcome
+			n := float64(s.run(g, rand.New(rand.NewPCG(seed, 4)), 1, days*perDay, &queue)) / perDay
+			if a := g.Alarm(); a == nil && c.check != "" || a != nil && (!strings.Contains(c.check, a.Check) || n < c.from || n > c.until ||
+				g.FallsBack() != c.fallsBack) {
+				t.Errorf("%s, seed %d: on day %.2f the alarm is %+v, and falls back %v", name, seed, n, a, g.FallsBack())
+			}
+		}
 	}
 }

@@ -138,6 +138,10 @@ func (l *list) guard(g *api.Guard) {
 		title = fmt.Sprintf("Predictions are wrong: %s.", a.Detail)
 	default:
 		title = fmt.Sprintf("The policy earns too little: %s.", a.Detail)
+		if a.Check != "chance" {
+			rest = "Do other pages sell less, too? Then demand has fallen, as after Christmas: clear the alarm. Otherwise " +
+				"find the cause, or roll back to an earlier version."
+		}
 	}
 	h := api.Health{Level: "bad", Title: title, Since: &a.Time, Key: a.Check}
 	h.Text = strings.Join([]string{title, fmt.Sprintf("On a placement that sells as it should, that happens %s.",

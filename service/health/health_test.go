@@ -17,7 +17,7 @@ func TestHealth(t *testing.T) {
 		Drift: new(api.Drift)}, nil); len(got) != 0 || got == nil {
 		t.Errorf("a placement without a fault: %+v", got)
 	}
-	alarm := &api.Guard{Alarm: &api.Alarm{Detail: "in 900 decisions the policy earned less", Chance: 0.004,
+	alarm := &api.Guard{Alarm: &api.Alarm{Check: "chance", Detail: "in 900 decisions the policy earned less", Chance: 0.004,
 		Fallback: "baseline"}}
 	got := health.Of(&api.Stats{
 		Outcomes: 1, Guard: alarm, Broken: true, Unsound: true, Problem: "V is singular", Forgotten: 2, ExpiredEarly: 3,
@@ -126,7 +126,7 @@ func TestHealthWaits(t *testing.T) {
 	}
 }
 
-// The guard's findings about sales are put into words of their own, with the true number of decisions.
+// The guard's findings are put into words of their own, with the true number of decisions.
 func TestHealthOfSales(t *testing.T) {
 	group := func(rounds, purchases uint64) api.Span {
 		return api.Span{ByPolicy: api.Totals{Rounds: rounds, Purchases: purchases}}
@@ -156,6 +156,12 @@ func TestHealthOfSales(t *testing.T) {
 			"bad: Sales have fallen: the last 90 decisions sold 10. On a placement that sells as it should, that " +
 				"happens about once in 3,000 times. Pages are chosen as before, because no earlier version " +
 				"was kept. Does every page report its outcome, and can shoppers buy? The alarm ends once sales are back.",
+		},
+		{
+			api.Stats{Guard: &api.Guard{Alarm: &api.Alarm{Check: "first-week", Chance: 1. / 3000, Detail: "it fell"}}},
+			"bad: The policy earns too little: it fell. On a placement that sells as it should, that happens about once " +
+				"in 3,000 times. Pages are chosen as before. Do other pages sell less, too? Then demand has fallen, as " +
+				"after Christmas: clear the alarm. Otherwise find the cause, or roll back to an earlier version.",
 		},
 		{
 			api.Stats{Guard: &api.Guard{FarOff: &api.Calibrated{Predicted: .42, Observed: .2, Rounds: 900}}},

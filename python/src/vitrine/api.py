@@ -577,7 +577,7 @@ class Guard(TypedDict):
     overdue_seconds: NotRequired[float]
     """Age at which a decision without an outcome counts as one without a sale: at least four fifths of the latest sales are reported within half of it, unless the attribution window is shorter. Left out until enough sales show the delay."""
     period: int
-    """The tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested."""
+    """The tests begin again with each period, of a day and 5000 decisions at least, tests of whole weeks after 5000 decisions; 0 are the first 500 decisions, which are not tested."""
     without_sale: int
     """Decisions in a row without a sale, up to the last decision with a known or overdue outcome."""
 
@@ -1016,7 +1016,7 @@ class Placement(TypedDict):
     explore_share: NotRequired[float]
     """In the mode explore, the share of requests that explore; 0.05 if left out."""
     fallback: NotRequired[Literal["baseline", "version"]]
-    """What is shown while the guard has an alarm, except for earning more than predicted: baseline, the caller's sets, which every request then has to have; version, the last good version's; if left out, the policy continues."""
+    """What is shown while the guard has an alarm, except for earning more than predicted, or less than in other weeks: baseline, the caller's sets, which every request then has to have; version, the last good version's; if left out, the policy continues."""
     features: list[Feature]
     """What is known about items and shoppers."""
     holdout_share: NotRequired[float]
