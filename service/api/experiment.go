@@ -109,27 +109,28 @@ type Experiments struct {
 // except in the last part of the attribution window, have closed too. So a variant with quickly reported sales
 // gains no advantage.
 type ExperimentReport struct {
-	Name      string          `json:"name"`
-	Number    uint64          `json:"entry" doc:"the entry of the log that began it"`
-	Begun     time.Time       `json:"begun"`
-	Ended     *time.Time      `json:"ended,omitempty" doc:"left out while it runs"`
-	Starts    time.Time       `json:"starts,omitzero" format:"date-time" doc:"when it starts, if the configuration says so"`
-	Ends      time.Time       `json:"ends,omitzero" format:"date-time" doc:"when it ends, if the configuration says so"`
-	Control   string          `json:"control"`
-	Learn     string          `json:"learn_from" enum:"own,all"`
-	MinGain   float64         `json:"min_gain"`
-	Decisions uint64          `json:"decisions" doc:"decisions that count so far"`
-	Counts    *time.Time      `json:"counts_from,omitempty" doc:"latest time at which the next decisions will count; left out if no outcome is awaited: decisions that do not count yet then count with the next decision"`
-	Variants  []VariantReport `json:"variants" doc:"in the order of the configuration"`
-	Pairs     []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair is left out until both variants have decisions"`
-	Metrics   []MetricReport  `json:"metrics" doc:"what else the variants change; conversion and items come first"`
-	SegmentBy string          `json:"segment_by,omitzero" doc:"the feature of shoppers that has the segments"`
-	Segments  []SegmentReport `json:"segments,omitempty" doc:"results by value of that feature, the first ones seen, at most 8; the last one of 8 has all other values"`
-	Phases    []Phase         `json:"phases" doc:"times with the same shares, the oldest first"`
-	Ratio     Ratio           `json:"sample_ratio"`
-	Points    []ReportPoint   `json:"points" doc:"the results over time, at most 256"`
-	Verdict   Verdict         `json:"verdict"`
-	Left      *Left           `json:"remaining,omitempty" doc:"what the experiment probably still needs; left out unless it continues, and if it would need more than 20 times as many decisions as it has"`
+	Name         string          `json:"name"`
+	Number       uint64          `json:"entry" doc:"the entry of the log that began it"`
+	Begun        time.Time       `json:"begun"`
+	Ended        *time.Time      `json:"ended,omitempty" doc:"left out while it runs"`
+	Starts       time.Time       `json:"starts,omitzero" format:"date-time" doc:"when it starts, if the configuration says so"`
+	Ends         time.Time       `json:"ends,omitzero" format:"date-time" doc:"when it ends, if the configuration says so"`
+	Control      string          `json:"control"`
+	Learn        string          `json:"learn_from" enum:"own,all"`
+	MinGain      float64         `json:"min_gain"`
+	Decisions    uint64          `json:"decisions" doc:"decisions that count so far"`
+	ExpiredEarly uint64          `json:"expired_early,omitzero" doc:"decisions that left memory before the end of their attribution window. Decisions of the same time do not count: those that stay in memory have sold too often. Left out if 0"`
+	Counts       *time.Time      `json:"counts_from,omitempty" doc:"latest time at which the next decisions will count; left out if no outcome is awaited: decisions that do not count yet then count with the next decision"`
+	Variants     []VariantReport `json:"variants" doc:"in the order of the configuration"`
+	Pairs        []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair is left out until both variants have decisions"`
+	Metrics      []MetricReport  `json:"metrics" doc:"what else the variants change; conversion and items come first"`
+	SegmentBy    string          `json:"segment_by,omitzero" doc:"the feature of shoppers that has the segments"`
+	Segments     []SegmentReport `json:"segments,omitempty" doc:"results by value of that feature, the first ones seen, at most 8; the last one of 8 has all other values"`
+	Phases       []Phase         `json:"phases" doc:"times with the same shares, the oldest first"`
+	Ratio        Ratio           `json:"sample_ratio"`
+	Points       []ReportPoint   `json:"points" doc:"the results over time, at most 256"`
+	Verdict      Verdict         `json:"verdict"`
+	Left         *Left           `json:"remaining,omitempty" doc:"what the experiment probably still needs; left out unless it continues, and if it would need more than 20 times as many decisions as it has"`
 }
 
 // Left estimates what an experiment still needs before it is certain whether its best variant gains the minimum, if the

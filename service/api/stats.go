@@ -57,13 +57,15 @@ type Stats struct {
 	Problem     string   `json:"problem,omitzero" doc:"the last problem of the learner"`
 	Versions    []uint64 `json:"versions" doc:"kept versions, to roll back to"`
 
+	ExpiredEarlyShare float64 `json:"-"` // of the last decisions, as EmptyShare
+
 	SinceExpiredEarly, SinceUnlearned, SinceSkipped uint64 `json:"-"` // rounds after the last one of ExpiredEarly, …
 
 	ExplorationShare float64 `json:"exploration_share" doc:"share of the decisions whose set was drawn uniformly"`
 	ByPolicy         Totals  `json:"by_policy" doc:"decisions whose set the policy chose"`
 	ByChance         Totals  `json:"by_chance" doc:"decisions whose set was drawn uniformly"`
 	ByBaseline       Totals  `json:"by_baseline" doc:"decisions whose set was the caller's"`
-	Gains            []Gain  `json:"gains" doc:"what the placement earns more than what it is compared with; empty without a comparison"`
+	Gains            []Gain  `json:"gains" doc:"what the placement earns more than what it is compared with; empty without a comparison. The gains over chance and baseline are left out once a fiftieth of the decisions left memory before an outcome"`
 
 	Calibration Calibration `json:"calibration"`
 	Shadow      Comparison  `json:"shadow"`

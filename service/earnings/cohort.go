@@ -11,12 +11,15 @@ import (
 // decisions expire, so decisions close out of order, and those closed early contain too many sales. A cohort therefore
 // counts as a whole, once its last decision has closed and all earlier cohorts have counted. Its sums are compared with
 // values known when it began.
+//
+// A cohort never counts if a decision left memory before its outcome: most of the decisions that stay are then sales.
 type Cohorts[T any] []*Cohort[T]
 
 // Cohort sums the decisions from one part of the attribution window: see [Watch.Cohort].
 type Cohort[T any] struct {
 	Number int64 // time / length
 	Open   uint64
+	Lost   bool // whether a decision left memory before its outcome
 	Sums   T
 }
 
@@ -43,6 +46,13 @@ func (l Cohorts[T]) Leave(number int64) *T {
 	return &l[at].Sums
 }
 
+// Lose notes that a decision leaves memory before its outcome. Call it before Leave.
+func (l Cohorts[T]) Lose(number int64) {
+	if at, found := l.find(number); found {
+		l[at].Lost = true
+	}
+}
+
 // Sums returns the sums of a cohort that does not count yet, or nil.
 func (l Cohorts[T]) Sums(number int64) *T {
 	at, found := l.find(number)
@@ -53,21 +63,22 @@ func (l Cohorts[T]) Sums(number int64) *T {
 }
 
 // Next removes and returns the oldest cohort if it lies before the present one and all its decisions have closed.
-// Otherwise it returns nil.
+// Otherwise it returns nil. It drops cohorts that never count.
 func (l *Cohorts[T]) Next(present int64) *Cohort[T] {
-	if len(*l) == 0 || (*l)[0].Open > 0 || (*l)[0].Number >= present {
-		return nil
+	for len(*l) > 0 && (*l)[0].Open == 0 && (*l)[0].Number < present {
+		c := (*l)[0]
+		if *l = slices.Delete(*l, 0, 1); !c.Lost {
+			return c
+		}
 	}
-	c := (*l)[0]
-	*l = slices.Delete(*l, 0, 1)
-	return c
+	return nil
 }
 
 // Copy returns a deep copy, given a way to copy sums.
 func (l Cohorts[T]) Copy(sums func(*T) T) Cohorts[T] {
 	own := slices.Clone(l)
 	for i, c := range own {
-		own[i] = &Cohort[T]{c.Number, c.Open, sums(&c.Sums)}
+		own[i] = &Cohort[T]{c.Number, c.Open, c.Lost, sums(&c.Sums)}
 	}
 	return own
 }
@@ -80,6 +91,7 @@ func (l *Cohorts[T]) Fields(f *fields.Fields, begin func() T, sums func(*T, *fie
 		}
 		f.Int64(&(*c).Number)
 		f.Uvarint(&(*c).Open)
+		f.Flag(&(*c).Lost)
 		sums(&(*c).Sums, f)
 	})
 	fields.Ascending(f, "cohorts", *l, func(c **Cohort[T]) int64 { return (*c).Number })

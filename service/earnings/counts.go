@@ -14,7 +14,7 @@ type Counts struct {
 	Withdrawn, Evicted, Unlearned   uint64
 	SinceEvicted, SinceUnlearned    uint64  // decisions that ended after the last one
 	Empty                           uint64  // decisions by the policy without an item
-	EmptyShare                      float64 // of the last decisions: one weighs 1/emptyMemory less than the next
+	EmptyShare, EvictedShare        float64 // of the last decisions: one weighs 1/shareMemory less than the next
 	Late, Corrected                 uint64
 	Chance                          uint64
 	Arms                            [3]offer.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
@@ -22,14 +22,14 @@ type Counts struct {
 	Shadow                          api.Comparison
 }
 
-const emptyMemory = 256
+const shareMemory = 256
 
 func (c *Counts) offered(o *offer.Offer) {
 	c.Offered++
-	c.EmptyShare -= float64(c.EmptyShare / emptyMemory)
+	c.EmptyShare -= float64(c.EmptyShare / shareMemory)
 	if len(o.Shown) == 0 && o.Mode == offer.ByPolicy {
 		c.Empty++
-		c.EmptyShare += 1. / emptyMemory
+		c.EmptyShare += 1. / shareMemory
 	}
 	if o.Mode == offer.ByChance {
 		c.Chance++
@@ -56,6 +56,7 @@ func compare(c *api.Comparison, o *offer.Offer) {
 // closed counts a decision with an outcome. Everything beyond that needs its offer: o may be nil.
 func (c *Counts) closed(isChosen bool, o *offer.Closed) {
 	c.SinceEvicted++
+	c.EvictedShare -= float64(c.EvictedShare / shareMemory)
 	c.SinceUnlearned++
 	if isChosen {
 		c.Chosen++
@@ -74,6 +75,17 @@ func (c *Counts) closed(isChosen bool, o *offer.Closed) {
 	c.Calibration.Revenue += o.PerUnit()
 	c.Calibration.Predicted += o.Expected
 	(*bins)(&c.Calibration.Bins).add(o)
+}
+
+// abandoned counts a decision that ended without an outcome.
+func (c *Counts) abandoned(isEvicted bool) {
+	if !isEvicted {
+		c.Withdrawn++
+		return
+	}
+	c.Evicted++
+	c.SinceEvicted = 0
+	c.EvictedShare += (1 - c.EvictedShare) / shareMemory
 }
 
 // Earned returns the number of decisions that ended, with or without an outcome, and their earnings.
@@ -142,7 +154,7 @@ func (c *Counts) fields(f *fields.Fields) {
 	f.Uvarint(&c.SinceUnlearned, &c.SinceEvicted, &c.Unlearned, &c.Evicted, &c.Withdrawn, &c.Late, &c.Corrected)
 	f.Uvarint(&c.Empty, &c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
 	comparison(f, &c.Shadow)
-	f.Float(&c.EmptyShare, &c.Calibration.Revenue, &c.Calibration.Predicted)
+	f.Float(&c.EmptyShare, &c.EvictedShare, &c.Calibration.Revenue, &c.Calibration.Predicted)
 	offer.GroupFields(f, c.Arms[:])
 	(*bins)(&c.Calibration.Bins).fields(f)
 }

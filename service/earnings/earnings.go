@@ -70,11 +70,12 @@ func (e *Earnings) Closed(d Ended, c *offer.Closed, maxItems int) {
 
 // Abandoned counts a decision that ended without an outcome.
 func (e *Earnings) Abandoned(entry uint64, time int64, isEvicted bool) {
+	e.Counts.abandoned(isEvicted)
 	if isEvicted {
-		e.Counts.Evicted++
-		e.Counts.SinceEvicted = 0
-	} else {
-		e.Counts.Withdrawn++
+		cohort := time / e.Guard.Watch.Cohort()
+		e.Guard.cohorts.Lose(cohort)
+		e.Drift.pending.Lose(cohort)
+		e.Series.evicted(time)
 	}
 	e.Series.closed(entry, time, nil, &e.Guard.Watch)
 	e.Drift.leave(entry, time, nil, &e.Guard.Watch)

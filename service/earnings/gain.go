@@ -9,6 +9,9 @@ import (
 // gainError is the probability that an interval of a gain is ever wrong.
 const gainError = 0.05
 
+// FewLost is how many decisions there must be for each one that is lost to ignore the loss: it hides under 2% of them.
+const FewLost = 50
+
 // gains returns how much more the policy earns, among the decisions in a bucket, than chance (if the placement drew
 // between both) and than the caller's own sets (if they were shown only in the mode shadow). The interval over chance is
 // the [Contrast]'s. The caller's sets are shown at other times: that interval is for the difference of the two means, by
@@ -16,8 +19,13 @@ const gainError = 0.05
 //
 // A hold-out or an experiment shows the caller's sets at the same time as the policy's, and a fallback shows them while
 // the policy fails.
+//
+// There is no gain while too many decisions left memory before their outcome: the others contain too many sales.
 func (s *Series) gains(b *bucket) []api.Gain {
 	list := []api.Gain{}
+	if b.evicted > 0 && FewLost*b.evicted >= b.closed() {
+		return list
+	}
 	if m := b.leads(); m.N > 0 {
 		low, high := m.Interval(gainError)
 		list = append(list, api.NewGain(api.OverChance, m.N, b.within(low, m.Average(), high)))

@@ -49,6 +49,15 @@ func TestCohorts(t *testing.T) {
 		have = append(have, *c)
 	}
 	expect.Equal(t, have, []Cohort[int]{{Number: 3, Sums: 304}, {Number: 5, Sums: 503}})
+	for _, number := range []int64{6, 6, 7} {
+		enter(number)
+		l.Leave(number)
+	}
+	l.Lose(6) // as late as that
+	l.Lose(8)
+	if c := l.Next(8); c == nil || c.Number != 7 || len(l) != 0 {
+		t.Errorf("after a cohort that lost a decision comes %+v", c)
+	}
 	if len(copied) != 2 || copied[0].Open != 1 || copied[1].Sums != 503 {
 		t.Errorf("a copy changes with the original: %+v", copied)
 	}
@@ -63,6 +72,8 @@ type randomized struct {
 	now  int64
 	n    uint64
 	over float64 // sum of the policy's true lead
+
+	evicts int // how many times as many decisions expire as are evicted; 0 for no evictions
 }
 
 type open struct {
@@ -93,8 +104,12 @@ func (r *randomized) decide(policy, chance float64) {
 
 func (r *randomized) expire() {
 	for len(r.open) > 0 && r.open[0].at <= r.now {
-		r.of.Closed(atEnd(r.open[0].c, r.open[0].c.Time), r.open[0].c, 16)
-		r.open = r.open[1:]
+		c := r.open[0].c
+		if r.open = r.open[1:]; r.evicts > 0 && c.Choice == 0 && c.Entry%uint64(r.evicts) == 0 {
+			r.of.Abandoned(c.Entry, c.Time, true)
+		} else {
+			r.of.Closed(atEnd(c, c.Time), c, 16)
+		}
 	}
 	r.of.Advance(r.now, r.n+1)
 }
@@ -152,6 +167,28 @@ func TestCoverageOfGains(t *testing.T) {
 		}
 		if se := math.Sqrt(squares) / n; math.Abs(sum/n) > 4*se {
 			t.Errorf("%s: the estimate is off by %v, and its standard error is %v", name, sum/n, se)
+		}
+	}
+}
+
+// There is no gain once a fiftieth of the decisions left memory. The guard counts no sale of a time when others left.
+func TestEvictedEarnings(t *testing.T) {
+	for evicts, gains := range map[int]int{1: 0, 20: 0, 100: 1} {
+		r := &randomized{rng: rand.New(rand.NewPCG(1, 9)), evicts: evicts}
+		r.of.Watch(drawing, 1)
+		for range 2000 {
+			r.decide(0.3, 0.2)
+		}
+		c, guard := &r.of.Counts, &r.of.Guard
+		if got := r.of.Series.Recent(r.now, 0, 0).Gains; len(got) != gains {
+			t.Errorf("one of %d: %+v", evicts, got)
+		}
+		if n, rate := float64(guard.earned.N), guard.earned.Average()/3; n > 0 && math.Abs(rate-0.3) > 4*math.Sqrt(0.21/n) ||
+			(n == 0) != (evicts == 1) {
+			t.Errorf("one of %d: of %v decisions of the policy, %v sold", evicts, n, rate)
+		}
+		if share := 0.73 / float64(evicts); math.Abs(c.EvictedShare-share) > 0.03+share/4 {
+			t.Errorf("one of %d: a share of %v left memory", evicts, c.EvictedShare)
 		}
 	}
 }

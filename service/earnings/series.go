@@ -42,6 +42,7 @@ type bucket struct {
 
 	offered   uint64
 	abandoned uint64          // withdrawn or evicted decisions
+	evicted   uint64          // those that were evicted, even if an outcome came later
 	arms      [3]offer.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 	bound     float64         // largest revenue of a shown item
 	peaks     Peaks[led]
@@ -66,6 +67,7 @@ func (b *bucket) end() int64 { return b.start + 1<<b.level }
 func (b *bucket) add(o *bucket) {
 	b.offered += o.offered
 	b.abandoned += o.abandoned
+	b.evicted += o.evicted
 	for i := range b.arms {
 		b.arms[i].Add(&o.arms[i])
 	}
@@ -209,6 +211,13 @@ func (s *Series) closed(entry uint64, time int64, o *offer.Closed, w *Watch) {
 	if o.Mode == offer.ByPolicy {
 		s.policy.rounds++
 		s.policy.revenue.Add(peak.Value)
+	}
+}
+
+// evicted notes that a decision made at a time left memory before its outcome.
+func (s *Series) evicted(time int64) {
+	if b := s.at(time); b != nil {
+		b.evicted++
 	}
 }
 
@@ -406,7 +415,7 @@ func (s *Series) Copy() Series {
 }
 
 func (b *bucket) fields(f *fields.Fields) {
-	f.Uvarint(&b.level, &b.offered, &b.abandoned)
+	f.Uvarint(&b.level, &b.offered, &b.abandoned, &b.evicted)
 	f.Int64(&b.start)
 	f.Float(&b.bound)
 	b.peaks.Fields(f, func(l *led, f *fields.Fields) { f.Float(&l.factor, &l.centre) })

@@ -264,8 +264,8 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	return v, err
 }
 
-// changeWarnings warns of fields that requests do not need before a change, and of the end of a hold-out's comparison,
-// which no undo brings back.
+// changeWarnings warns of fields that requests do not need before a change, of the end of a hold-out's comparison, which
+// no undo brings back, and of a comparison that memory is too small for.
 func (e *Engine) changeWarnings(name string, c *setup.Config, now int64) (list []string) {
 	p := e.state.Placements[name]
 	if p == nil {
@@ -279,6 +279,11 @@ func (e *Engine) changeWarnings(name string, c *setup.Config, now int64) (list [
 			list = append(list, fmt.Sprintf("the comparison with shoppers held out since %s ends, with %d decisions: "+
 				"undoing this change begins another one", g.Since.Format("2006-01-02 15:04 UTC"), g.Decisions))
 		}
+	}
+	if held := p.MemorySeconds(c); held > 0 && held < c.Window().Seconds() && (c.Experiment != nil || c.Holdout > 0) {
+		list = append(list, fmt.Sprintf("memory_bytes hold %.3g seconds of decisions at the present rate, which is shorter "+
+			"than the attribution window of %s: report decisions without a sale, or raise memory_bytes, because decisions "+
+			"that leave memory before their outcome stop an experiment", held, c.AttributionWindow))
 	}
 	return list
 }

@@ -25,6 +25,9 @@ const manyExpired = 50
 // manyEmpty is the share of empty pages from which on something is probably wrong.
 const manyEmpty = 0.05
 
+// manyEarly is the share of decisions that left memory early from which on comparisons suffer.
+const manyEarly = 0.02
+
 // share returns the percentage of a group's decisions that sold.
 func share(g api.Totals) float64 { return 100 * float64(g.Purchases) / float64(g.Rounds) }
 
@@ -190,8 +193,13 @@ func (l *list) outcomes(s *api.Stats) {
 			"bought, or all revenues are 0.", 100*s.EmptyShare)
 	}
 	if s.ExpiredEarly > 0 {
-		l.say(levelOf(s.SinceExpiredEarly), "%s left memory before an outcome: make the placement's memory_bytes "+
-			"or the log's [retention] larger.", hint.Count(int(s.ExpiredEarly), "decision"))
+		level := levelOf(s.SinceExpiredEarly)
+		if s.ExpiredEarlyShare >= manyEarly {
+			level = "bad"
+		}
+		l.say(level, "%s left memory before an outcome, so experiments and the guard leave out the decisions of the same "+
+			"time, and means are too high: make the placement's memory_bytes or the log's [retention] larger, or report "+
+			"decisions without a sale.", hint.Count(int(s.ExpiredEarly), "decision"))
 	}
 }
 

@@ -29,7 +29,7 @@ func TestHealth(t *testing.T) {
 			"alarm stays until you clear it",
 		"bad: The learner has failed, and its last good policy decides: V is singular.",
 		"bad: The predictions cannot be right: V is singular.",
-		"warning: 3 decisions left memory",
+		"warning: 3 decisions left memory before an outcome, so experiments",
 		"warning: The learner lost 2 rounds",
 		"warning: The learner is too slow and missed 4 outcomes",
 		"warning: The learner is 1001 outcomes behind.",
@@ -68,6 +68,13 @@ func TestHealth(t *testing.T) {
 			Unlearned: 4, SinceUnlearned: since, Skipped: 6, SinceSkipped: since}, nil)
 		if len(got) != 4 || slices.ContainsFunc(got, func(h api.Health) bool { return h.Level != level }) {
 			t.Errorf("%d rounds after the last one: %+v, want the level %s", since, got, level)
+		}
+	}
+	for share, want := range map[float64]string{0.019: "warning: 3 decisions left memory before an outcome, so experiments",
+		0.02: "bad: 3 decisions left memory before an outcome, so experiments"} {
+		got := health.Of(&api.Stats{Outcomes: 1, ExpiredEarly: 3, ExpiredEarlyShare: share}, nil)
+		if len(got) != 1 || !strings.HasPrefix(got[0].Level+": "+got[0].Text, want) {
+			t.Errorf("a share of %v: %+v", share, got)
 		}
 	}
 	for problem, why := range map[string]string{

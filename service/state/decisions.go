@@ -211,7 +211,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	}
 	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen,
 		Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
-	r.leave(c, true)
+	r.leave(c)
 	switch {
 	case !r.isOf(p.Learner):
 		p.Earnings.Counts.Stale++
@@ -245,16 +245,18 @@ func (p *Placement) releaseSales(sequence uint64) {
 	}
 }
 
-// leave closes a decision in the comparisons in which it counts. c is nil for a decision that is not learned. An evicted
-// decision may have been seen.
-func (r *Record) leave(c *offer.Closed, seen bool) {
+// leave closes a decision in the comparisons in which it counts. c is nil for a decision that is not learned.
+func (r *Record) leave(c *offer.Closed) {
 	p := r.placement
 	length := p.Earnings.Guard.Watch.Cohort()
 	for i, e := range p.comparisons() {
 		if e == nil || r.marks[i] == 0 {
 			continue
 		}
-		if seen {
+		switch r.Status {
+		case evicted:
+			e.Lose(r.Entry, r.time, length)
+		case chosen, expired:
 			e.See(r.marks[i], r.Entry, r.time, length)
 		}
 		e.Leave(r.Entry, r.time, length, c, p.segment(c))
@@ -264,8 +266,8 @@ func (r *Record) leave(c *offer.Closed, seen bool) {
 // abandon ends the wait for an outcome without teaching the learner.
 func (s *State) abandon(r *Record, to status) {
 	r.placement.Open.Remove(r)
-	r.leave(nil, r.Status == open)
 	r.Status = to
+	r.leave(nil)
 	r.placement.Earnings.Abandoned(r.Entry, r.time, to == evicted)
 	r.placement.releaseSales(s.Position.Sequence)
 	s.shelve(r, nil)

@@ -7,7 +7,12 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/earnings"
 	"vitrine/service/learner"
+	"vitrine/service/setup"
 )
+
+// MemorySeconds returns how long an open decision stays in memory under a configuration at the present rate; 0 if that is
+// not known.
+func (p *Placement) MemorySeconds(c *setup.Config) float64 { return p.pace.Seconds(c.MemoryBytes) }
 
 // Stats returns the counters of a placement, given the log's first entry.
 func (v *View) Stats(first uint64) api.Stats {
@@ -19,11 +24,11 @@ func (v *View) Stats(first uint64) api.Stats {
 		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late,
 		Corrected: c.Corrected, Pending: p.Open.Len(), Memory: p.Open.Bytes + p.closed.bytes,
 		Charged:      p.Charged + p.Items.charged + p.Items.Of.ListBytes(),
-		ExpiredEarly: c.Evicted, MemorySeconds: p.pace.Seconds(config.MemoryBytes),
+		ExpiredEarly: c.Evicted, MemorySeconds: p.MemorySeconds(config),
 		PolicyEntry: current.Entry, Lag: seen.Lag, Empty: c.Empty, EmptyShare: c.EmptyShare,
 		Learned: seen.Learned, Skipped: seen.Skipped, Forgotten: seen.Forgotten, Unlearned: c.Unlearned, Stale: c.Stale,
 		Broken: seen.Broken, Problem: seen.Problem,
-		SinceExpiredEarly: c.SinceEvicted, SinceUnlearned: c.SinceUnlearned, SinceSkipped: seen.Since,
+		ExpiredEarlyShare: c.EvictedShare, SinceExpiredEarly: c.SinceEvicted, SinceUnlearned: c.SinceUnlearned, SinceSkipped: seen.Since,
 		Versions: p.numbersOf(nil),
 		ByPolicy: c.Arms[0].Report(), ByChance: c.Arms[1].Report(), ByBaseline: c.Arms[2].Report(),
 		Calibration: c.Calibration, Shadow: c.Shadow,

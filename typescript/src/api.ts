@@ -376,6 +376,8 @@ export interface ExperimentReport {
   ends?: string | undefined;
   /** The entry of the log that began it. */
   entry: number;
+  /** Decisions that left memory before the end of their attribution window. Decisions of the same time do not count: those that stay in memory have sold too often. Left out if 0. */
+  expired_early?: number | undefined;
   learn_from: "own" | "all";
   /** What else the variants change; conversion and items come first. */
   metrics: readonly MetricReport[];
@@ -1461,7 +1463,7 @@ export interface Stats {
   exploration_share: number;
   /** Rounds that were lost because the learner's saved state could not be read. */
   forgotten: number;
-  /** What the placement earns more than what it is compared with; empty without a comparison. */
+  /** What the placement earns more than what it is compared with; empty without a comparison. The gains over chance and baseline are left out once a fiftieth of the decisions left memory before an outcome. */
   gains: readonly Gain[];
   /** What the placement earns, against what it should. */
   guard: Guard;

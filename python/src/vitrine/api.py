@@ -396,6 +396,8 @@ class ExperimentReport(TypedDict):
     """When it ends, if the configuration says so."""
     entry: int
     """The entry of the log that began it."""
+    expired_early: NotRequired[int]
+    """Decisions that left memory before the end of their attribution window. Decisions of the same time do not count: those that stay in memory have sold too often. Left out if 0."""
     learn_from: Literal["own", "all"]
     metrics: list[MetricReport]
     """What else the variants change; conversion and items come first."""
@@ -1470,7 +1472,7 @@ class Stats(TypedDict):
     forgotten: int
     """Rounds that were lost because the learner's saved state could not be read."""
     gains: list[Gain]
-    """What the placement earns more than what it is compared with; empty without a comparison."""
+    """What the placement earns more than what it is compared with; empty without a comparison. The gains over chance and baseline are left out once a fiftieth of the decisions left memory before an outcome."""
     guard: Guard
     """What the placement earns, against what it should."""
     items: NotRequired[int]

@@ -25,6 +25,7 @@ type Experiment struct {
 	groups   []offer.Totals // by class, which is a variant
 	later    []precise.Sum  // revenue from late outcomes and corrections, by class
 	asked    []uint64       // number of decisions, by class
+	evicted  uint64         // decisions that left memory before their outcome
 	units    []uint64       // number of units, by class
 	signs    []signs        // by class
 	widest   widest         // of the decisions that count
@@ -207,6 +208,14 @@ func (e *Experiment) See(m Mark, entry uint64, time, length int64) {
 	}
 	if s := e.cohorts.Sums(time / length); s != nil {
 		(*s).firsts.Replace(class, 0, 1, e.phaseOf(entry).shares)
+	}
+}
+
+// Lose notes that a decision that counts left memory before its outcome. Call it before Leave.
+func (e *Experiment) Lose(entry uint64, time, length int64) {
+	if entry > e.Number {
+		e.evicted++
+		e.cohorts.Lose(time / length)
 	}
 }
 

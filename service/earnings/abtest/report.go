@@ -8,6 +8,7 @@ import (
 
 	"vitrine/internal/confseq"
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 	"vitrine/service/offer"
 )
 
@@ -78,11 +79,12 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	r := &api.ExperimentReport{
 		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, MinGain: d.MinGain,
 		Starts: d.Starts, Ends: d.Ends, SegmentBy: d.Segments,
-		Decisions: e.Results.Mean.N, Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
+		Decisions: e.Results.Mean.N, ExpiredEarly: e.evicted, Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
 		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
 	}
-	if len(e.cohorts) > 0 && e.cohorts[0].Open > 0 {
-		r.Counts = new(timeOf((e.cohorts[0].Number+1)*cohort + int64(window)))
+	next := slices.IndexFunc(e.cohorts, func(c *earnings.Cohort[*sample]) bool { return !c.Lost })
+	if next >= 0 && e.cohorts[next].Open > 0 {
+		r.Counts = new(timeOf((e.cohorts[next].Number+1)*cohort + int64(window)))
 	}
 	few := ""
 	for class := range e.groups {

@@ -21,7 +21,6 @@ type gallery struct {
 	seen     func(shopper, visit, class int) float64             // probability that a page is seen
 	sells    [2]float64                                          // share of the seen pages of a variant that sell, at once
 	shares   func(visit int) float64                             // of the last variant; nil for a half
-	evicts   bool                                                // pages without a sale are evicted in place of expiring
 	look     func(e *abtest.Experiment, r *api.ExperimentReport) // after every 200 visits
 }
 
@@ -45,7 +44,7 @@ func (g *gallery) play(seed uint64, visits int) (alarms bool) {
 		if o.seen {
 			e.See(o.mark, c.Entry, c.Time, cohort)
 		}
-		if !o.seen || g.evicts && c.Choice == 0 {
+		if !o.seen {
 			e.Leave(c.Entry, c.Time, cohort, nil, "")
 			return
 		}
@@ -97,8 +96,7 @@ func TestSeenAlike(t *testing.T) {
 		"a few return often, and see all pages or none": {shoppers: 150, seen: func(shopper, _, _ int) float64 {
 			return float64(shopper * 7919 % 13 % 2)
 		}},
-		"one sells at once":    {seen: half, sells: [2]float64{1, 0}},
-		"one keeps pages open": {seen: half, sells: [2]float64{1, 0}, evicts: true},
+		"one sells at once": {seen: half, sells: [2]float64{1, 0}},
 		"shares and rates change": {seen: func(_, visit, _ int) float64 { return 0.9 - 0.8*float64(visit/1500) },
 			shares: func(visit int) float64 { return 0.1 + 0.8*float64(visit/1500) }},
 		"hardly less": {seen: func(_, _, class int) float64 { return 1 - 0.015*float64(class) }},

@@ -32,7 +32,8 @@ const (
 	manyValued = 32 // sales before their values are compared; times the variance of the logs, if above 1
 	mostTimes  = 3  // by which the variants' values may differ, in declared revenues
 	rarest     = 8  // a variant that never sold may sell this many times more rarely than the others
-	fewLost    = 50 // rows that have ended are ignored below 1/fewLost of the decisions, and so are unseen ones: they hide under 2% of the revenue
+
+	fewLost = earnings.FewLost // rows that have ended are ignored below 1/fewLost of the decisions, and so are unseen ones
 )
 
 // value adds a sale's value.
@@ -152,6 +153,19 @@ func (e *Experiment) unseen(class int, v *api.VariantReport) {
 			v.SeenLess = e.Name(other)
 		}
 	}
+}
+
+// forgotten returns why the decisions that count cannot be compared, or "". The lost ones' cohorts do not count.
+func forgotten(r *api.ExperimentReport) string {
+	made := uint64(0)
+	for i := range r.Variants {
+		made += r.Variants[i].Made
+	}
+	if r.ExpiredEarly == 0 || fewLost*r.ExpiredEarly < made {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d decisions left memory before their outcome: do not trust the differences, raise "+
+		"memory_bytes, or report decisions without a sale, and begin another experiment", r.ExpiredEarly, made)
 }
 
 // unlikeSeen returns why the decisions that count cannot be compared, or "".

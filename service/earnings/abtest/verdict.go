@@ -12,8 +12,8 @@ import (
 
 // verdict applies the stop rule, in this order:
 //
-//	stop         the shoppers are not divided as the shares say, or one variant's pages are seen, or its sales reported,
-//	             unlike another's
+//	stop         the shoppers are not divided as the shares say, decisions leave memory before their outcome, or one
+//	             variant's pages are seen, or its sales reported, unlike another's
 //	stop         no variant can gain what is worth a change
 //	ship         a variant surely gains as much, and surely earns more than every other variant
 //	tie          several variants surely gain as much, and surely earn more than all others, but cannot be told apart
@@ -32,7 +32,7 @@ func verdict(r *api.ExperimentReport, few string, own int, currency string) api.
 		return api.Verdict{Result: api.Stop, Reason: fmt.Sprintf("the shoppers are not divided as the shares say "+
 			"(p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
 	}
-	if reason := cmp.Or(unlikeSeen(r), misreported(r)); reason != "" {
+	if reason := cmp.Or(forgotten(r), unlikeSeen(r), misreported(r)); reason != "" {
 		return api.Verdict{Result: api.Stop, Reason: reason}
 	}
 	if few != "" {

@@ -29,6 +29,7 @@ type trial struct {
 	prices   []float64                    // by variant; nil for 1
 	lost     [2]int                       // from which decision until which the last variant's sales do not arrive
 	times    float64                      // reported value of the last variant's sales, in declared revenues; 0 without
+	evicted  [2]int                       // from which decision until which those without a sale leave memory
 	refunds  []float64                    // share of the sales that are refunded before they count, by variant; nil for 0
 	segments func(unit int) (value string,
 		own float64) // of a shopper, who buys own times as often; nil without segments
@@ -89,7 +90,12 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 			closed.Measured = []eventlog.Measurement{{Name: c.metric.Name, Value: c.measured(closed.Earned())}}
 		}
 		e.Enter(entry, now, cohort, o)
-		e.Leave(entry, now, cohort, closed, segment)
+		if closed.Choice == 0 && n >= c.evicted[0] && n < c.evicted[1] {
+			e.Lose(entry, now, cohort)
+			e.Leave(entry, now, cohort, nil, "")
+		} else {
+			e.Leave(entry, now, cohort, closed, segment)
+		}
 		if earned := closed.Earned(); c.refunds != nil && earned > 0 && rng.Float64() < c.refunds[class] {
 			e.Correct(&eventlog.Corrected{Correction: "r", Entry: entry, Made: now, Variant: o.Variant, Shown: []string{"i"},
 				Choice: 1, Before: earned, Value: -earned, Withdraws: true, InTime: true, Bound: closed.Bound(), Unit: unit,
@@ -295,6 +301,40 @@ func restores(t *testing.T, e *abtest.Experiment, want *api.ExperimentReport) {
 	in, again := fields.Reader(out.Rest()), abtest.Empty(e.Design)
 	again.Fields(&in)
 	expect.Equal(t, again.Report("", window, cohort), want, "restored")
+}
+
+// Sales of decisions that stay in memory do not count if others of the same time left it, and an experiment stops once a
+// fiftieth of its decisions left.
+func TestEvictedDecisions(t *testing.T) {
+	for _, c := range []struct {
+		evicted [2]int
+		count   uint64 // decisions that count
+		stops   bool
+	}{{[2]int{0, 6000}, 0, true}, {[2]int{3000, 3060}, 5900, false}, {[2]int{3050, 3150}, 5800, false},
+		{[2]int{5000, 5200}, 5800, true}} {
+		// per visit "a" earns 0.1, and "b" 0.08, but a sale of "b" is worth 2
+		trial := trial{rates: []float64{0.1, 0.04}, prices: []float64{1, 2}, evicted: c.evicted}
+		var last *api.ExperimentReport
+		e := trial.play(1, 6000, func(r *api.ExperimentReport) {
+			if last = r; r.Verdict.Result == api.Ship {
+				t.Errorf("%+v", r.Verdict)
+			}
+		})
+		restores(t, e, last)
+		reason := fmt.Sprintf("%d of 6000 decisions left memory before their outcome: do not trust the differences", last.ExpiredEarly)
+		if last.Decisions != c.count || strings.HasPrefix(last.Verdict.Reason, reason) != c.stops ||
+			(last.Verdict.Result == api.Stop) != c.stops {
+			t.Errorf("%v: %d of %d decisions count: %+v", c.evicted, last.Decisions, 6000, last.Verdict)
+		}
+		if math.Abs(float64(last.ExpiredEarly)-0.93*float64(c.evicted[1]-c.evicted[0])) > 80 {
+			t.Errorf("%d decisions of %v left memory", last.ExpiredEarly, c.evicted)
+		}
+		for v, rate := range trial.rates {
+			if g := last.Variants[v].Group; g.Rounds > 0 && math.Abs(float64(g.Purchases)/float64(g.Rounds)-rate) > 0.02 {
+				t.Errorf("%d of %d decisions sold", g.Purchases, g.Rounds)
+			}
+		}
+	}
 }
 
 // An experiment names no winner among variants whose sales are reported in different units.

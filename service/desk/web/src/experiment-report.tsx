@@ -129,7 +129,7 @@ export function Holdout(props: { of: ExperimentReport; currency: string | undefi
     <>
       <p>{portion(held.share)} of shoppers are held out: they always see your own page, and take part in no experiment. “vitrine” is everybody else, since {moment(r.begun)}.</p>
       <Variants of={r} currency={props.currency} />
-      {r.sample_ratio.mismatch ? <p class="bad">The shoppers are not divided as planned: do not trust the difference, and find the cause first.</p> : r.variants.some((v) => v.seen_less_than) ? <p class="bad">{sentence(r.verdict.reason)}</p> : null}
+      {r.verdict.reason.includes("do not trust") ? <p class="bad">{sentence(r.verdict.reason)}</p> : null}
     </>
   );
 }
