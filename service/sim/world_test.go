@@ -802,7 +802,7 @@ func (w *world) operation(ctx context.Context, r *rand.Rand, number, n int, e *e
 			w.hasNote(e, number)
 		}
 	case 10:
-		if versions, _ := e.Versions("shop"); len(versions) > 0 {
+		if versions, _ := e.Versions("shop", now); len(versions) > 0 {
 			err = e.RollBack(ctx, "shop", versions[pick%len(versions)].Version, nil, now)
 		}
 	case 11:
@@ -868,7 +868,7 @@ func cmpErr(err error) error {
 
 // hasNote checks that a version which an operator keeps is not one of the timer.
 func (w *world) hasNote(e *engine.Engine, number uint64) {
-	versions, err := e.Versions("quiet")
+	versions, err := e.Versions("quiet", 0)
 	for _, v := range versions {
 		if err == nil && v.Version == number && v.Automatic {
 			w.finding("version %d was kept by an operator, and counts as kept by the timer", number)
