@@ -46,9 +46,12 @@ func opened(t testing.TB, o engine.Options) *engine.Engine {
 	return e
 }
 
+// put resets the learner if it cannot go on.
 func put(t testing.TB, e *engine.Engine, name, text string) {
 	t.Helper()
-	fatal.Or(e.Change(t.Context(), name, []byte(text), engine.Change{Reset: true}, 0))(t)
+	if _, err := e.Put(t.Context(), name, []byte(text), 0); err != nil {
+		fatal.Or(e.Change(t.Context(), name, []byte(text), engine.Change{Reset: true}, 0))(t)
+	}
 }
 
 func wait(t testing.TB, e *engine.Engine) {
