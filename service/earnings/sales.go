@@ -456,7 +456,7 @@ func (s *sales) noSale(l *lot) *api.Alarm {
 // silence describes the present run without a sale, and returns its probability at the usual rate.
 func (s *sales) silence() (detail string, chance float64) {
 	n := float64(s.run.n)
-	return fmt.Sprintf("no sale in the last %d decisions, where %.3g were expected", s.run.n, s.level*n),
+	return fmt.Sprintf("no sale in the last %d decisions, where at least %.3g were expected", s.run.n, s.level*n),
 		portable.Exp(n * portable.Log1p(-min(s.level, 0.999)))
 }
 

@@ -114,7 +114,7 @@ func TestCallersLearnTogether(t *testing.T) {
 	}
 	c := fatal.Or(e.Config("home"))(t)
 	answer := c.Answer()
-	if len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], "times a value shared a column") ||
+	if len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], "times the policy took two values for the same") ||
 		len(answer.Notes) != 2 || !strings.Contains(answer.Notes[0], "(12 have)") {
 		t.Errorf("the placement says %q, %q", answer.Notes, answer.Warnings)
 	}

@@ -43,7 +43,8 @@ func example() *api.ExperimentReport {
 		},
 		Metrics: []api.MetricReport{{Name: "conversion", Better: "higher",
 			Variants: []api.VariantMetric{{Variant: "shop"}, {Variant: "ours", Mean: api.Interval{Estimate: 0.056},
-				Difference: &api.Interval{Low: -0.02, Estimate: -0.01, High: -0.005}, Worse: true}}}},
+				Difference: &api.Interval{Low: -0.02, Estimate: -0.01, High: -0.005}, Worse: true}}},
+			{Name: "items", Better: "lower", Variants: []api.VariantMetric{{Variant: "ours", Difference: &api.Interval{Low: -2, High: -1}}}}},
 		SegmentBy: "device", Segments: []api.SegmentReport{{Value: "phone",
 			Variants: []api.SegmentVariant{{Variant: "ours", Group: api.Totals{Rounds: 900},
 				Difference: &api.Interval{Low: -1, Estimate: 0.2, High: 1.4}}}},
@@ -113,7 +114,7 @@ func TestPage(t *testing.T) {
 		`Nothing speaks against it (p = 0.42`, `shop20,10045%`,
 		`5 June 2026, 08:00 UTC: 45% shop, 45% ours, 10% a-rival`, `35% of the shoppers got another variant`,
 		`The learner of a variant learns from its own shoppers only.`,
-		`oursvisits with a sale5.6% −1 points−2 points to −0.5 pointsworse`,
+		`oursvisits with a sale5.6% −1 points−2 points to −0.5 pointsclearly worse`, `−1clearly not worse`,
 		`phoneours900+0.2−1 to +1.4`, `all othersours90+0.5−3 to +4`,
 	} {
 		expect.Contains(t, text, want, "the page")

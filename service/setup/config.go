@@ -140,10 +140,9 @@ func (c *Config) Answer() api.Placement {
 				"own_columns, so that each has its own", k.Feature, k.SharedColumns))
 		}
 		if k.Collisions > 0 {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %d times a value shared a column with another one, "+
-				"so that the policy took them for the same: give values, or raise own_columns and columns, with "+
-				"?reset=true, because the learner then begins again", k.Feature,
-				k.Collisions))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %d times the policy took two values for the same, "+
+				"because they share a column: list them under values, or raise own_columns and columns, with "+
+				"?reset=true, because the learner then begins again", k.Feature, k.Collisions))
 		}
 	}
 	p.Notes = append(p.Notes, new(Config).NewDuties(c, time.Time{})...)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
@@ -188,6 +189,10 @@ func TestSignIn(t *testing.T) {
 	call(b, network.ClearBrowserCookies, cdp.Empty{}) // the session ends
 	b.press("See what this does")
 	b.wait(`document.activeElement.id === "key"`)
+	b.reads("Your session has ended. Sign in again.")
+	b.run(`document.querySelector("input#key").value = "read-right-token"`)
+	b.press("Sign in")
+	b.reads("This key may not change settings.")
 	b.run(`document.querySelector("input#key").value = "right-token"`)
 	b.press("Sign in")
 	b.wait(`!document.querySelector("input#key")`)
@@ -236,32 +241,46 @@ func TestHarmfulNames(t *testing.T) {
 	b.take() // such a placement is not found
 }
 
-// No view has anything that axe-core objects to, in both schemes of colours.
-func TestAccessibility(t *testing.T) {
+// axe reports what axe-core objects to on the page. It skips the test if axe-core is not installed.
+func (b *tab) axe(view, rules string) {
+	b.Helper()
 	axe, err := os.ReadFile("../web/node_modules/axe-core/axe.min.js")
 	if err != nil {
-		browser(t)
-		t.Skip("axe-core is not installed: make desk-install")
+		b.Skip("axe-core is not installed: make desk-install")
 	}
+	eval[bool](b, string(axe)+";true")
+	found := eval[[]string](b, `axe.run(document, { resultTypes: ["violations"]`+rules+` }).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.target.join(" ") + " " + n.html.slice(0, 200))))`)
+	for _, f := range found {
+		b.Errorf("%s: %s", view, f)
+	}
+}
+
+// No view has anything that axe-core objects to, in both schemes of colours.
+func TestAccessibility(t *testing.T) {
 	s := serve(t, withDemo)
 	b := open(t, s.base)
 	b.visit("/shop")
 	b.wait(`document.querySelector("main .window li")`)
 	s.ask(t, "PUT", "demo/speed", map[string]any{"speed": 5}, nil) // the processor is for axe-core
 	decision, _ := s.chosen(t, "auto", "auto-", 1)
-	check := func(view, rules string) {
-		t.Helper()
-		eval[bool](b, string(axe)+";true")
-		found := eval[[]string](b, `axe.run(document, { resultTypes: ["violations"]`+rules+` }).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.target.join(" ") + " " + n.html.slice(0, 200))))`)
-		for _, f := range found {
-			t.Errorf("%s: %s", view, f)
-		}
-	}
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+		const ask = fetch;
+		fetch = async (to, o) => {
+			const answer = await ask(to, o);
+			if (!String(to).startsWith("v1/overview?seconds")) return answer;
+			const v = await answer.json();
+			for (const p of v.placements) p.health.push({ level: "warning", text: "In trouble." });
+			return Response.json(v);
+		};
+	}`})
 	for scheme, rules := range map[string]string{"light": ``, "dark": `, runOnly: ["color-contrast"]`} {
 		b.dress(1280, scheme)
 		for _, view := range views(t, map[string]string{"name": "auto", "id": decision, "page": "policies"}) {
 			b.visit(view)
-			check(scheme+" "+view, rules)
+			if view == "/" {
+				b.wait(`document.querySelectorAll("main .troubles").length > 1`)
+			}
+			b.axe(scheme+" "+view, rules)
 		}
 	}
 }

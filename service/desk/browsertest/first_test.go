@@ -15,7 +15,7 @@ func TestFirstRun(t *testing.T) {
 	s := serve(t, nil)
 	b := open(t, s.base)
 	b.visit("/")
-	b.reads("Your first placement, in four steps")
+	b.reads("Your placement, in four steps")
 	const next = `(document.querySelector("main li.next h3")?.innerText ?? "")`
 	for _, step := range []string{"Create the placement", "Ask which items to show", "Report what the shopper took"} {
 		b.wait(next + `.startsWith(` + quote(step) + `)`)
@@ -34,7 +34,7 @@ func TestFirstRun(t *testing.T) {
 			t.Fatalf("%s: %s", step, out)
 		}
 	}
-	b.reads("Your first placement works")
+	b.reads("Your placement works")
 	b.reads("Vitrine has learned from 1 page.")
 	b.press("Go to the overview")
 	b.wait(`document.querySelector("main section[aria-label=home]")`)

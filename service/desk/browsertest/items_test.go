@@ -384,6 +384,9 @@ func TestNarrowRows(t *testing.T) {
 		if !eval[bool](b, `[...document.querySelectorAll(".row-of-items .names > small > bdi")].every((e) => ((id, cell) => id.bottom <= cell.bottom && id.width > 0)(e.getBoundingClientRect(), e.closest("[role=cell]").getBoundingClientRect()))`) {
 			t.Errorf("%d pixels hide an id in a font of %d", width, c.font)
 		}
+		if !eval[bool](b, `((names) => new Set(names).size === names.length)([...document.querySelectorAll(".tall button")].map((e) => e.textContent))`) {
+			t.Errorf("two buttons have the same name")
+		}
 		const out = `[...document.querySelectorAll(".tall .row-of-items :is(button, .names bdi)")].filter((e) => ((a, r) => a.height < 10 || a.width < 30 || a.bottom > r.bottom || a.right > r.right)(e.getBoundingClientRect(), e.closest(".row-of-items").getBoundingClientRect())).map((e) => e.innerText)`
 		if texts := eval[[]string](b, out); len(texts) > 0 {
 			t.Errorf("%d pixels and a font of %d hide %q", width, c.font, texts)

@@ -95,7 +95,7 @@ func TestPlacementsLife(t *testing.T) {
 	b.reads("One setting changes")
 	b.reads("Items to show at most")
 	expect.Equal(fatal.T(t), size(), 4, "looking at a version made the size")
-	b.press("Go back")
+	b.on(button("Go back"), "(e.click(), e.click())") // which sends one request
 	b.reads("“window” is back at")
 	expect.Equal(t, size(), 3, "size n after the way back")
 
@@ -125,7 +125,7 @@ func TestPlacementsLife(t *testing.T) {
 	s.sell(t, "window", "held", 1, "a")
 	p.MaxSize, p.Holdout = 4, 0
 	s.ask(t, "PUT", "v1/placements/window?reset=true", p, nil)
-	s.sell(t, "window", "plain", 1)
+	s.sell(t, "window", "plain", 9) // more than the second learner may learn
 	p.MaxSize = 2
 	s.ask(t, "PUT", "v1/placements/window?relearn=log", p, nil)
 	b.visit("/placements/window/versions")
@@ -160,6 +160,11 @@ func TestExperiment(t *testing.T) {
 	b.reads("reported for 0 visits")
 	b.reads("Too early to tell")
 	b.wait(`/earns between −?€[0-9.]+ and €[0-9.]+ more per visit/.test(document.querySelector("main").innerText)`)
+	b.on(`[...document.querySelectorAll("main a")].find((a) => a.innerText.startsWith("Report to print"))`, "e.removeAttribute('target'), e.click()")
+	b.wait(`document.querySelector("main .verdict")`)
+	b.dress(phone, "light")
+	b.axe("the report", "")
+	b.dress(1280, "light")
 
 	// The feed begins with the last decisions, which are not of the last second.
 	b.visit("/placements/window/decisions")

@@ -78,11 +78,12 @@ func withDemo(c *host.Config, o *host.Options) {
 	}
 }
 
-// withKey adds a key of all scopes with a token.
+// withKey adds a key of all scopes with a token, and one that may only read with the token "read-" and the other one.
 func withKey(t *testing.T, token string) func(*host.Config, *host.Options) {
-	sum := sha256.Sum256([]byte(token))
+	all, reads := sha256.Sum256([]byte(token)), sha256.Sum256([]byte("read-"+token))
 	text := fmt.Sprintf("[[key]]\nname = \"shop\"\nsha256 = %q\nscopes = [\"read\", \"decide\", \"outcome\", "+
-		"\"admin\"]\n", hex.EncodeToString(sum[:]))
+		"\"admin\"]\n[[key]]\nname = \"reader\"\nsha256 = %q\nscopes = [\"read\"]\n", hex.EncodeToString(all[:]),
+		hex.EncodeToString(reads[:]))
 	path := filepath.Join(t.TempDir(), "keys.toml")
 	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	return func(c *host.Config, _ *host.Options) { c.Keys = path }

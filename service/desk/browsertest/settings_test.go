@@ -137,6 +137,7 @@ func TestLimitForm(t *testing.T) {
 	b.on(`[...document.querySelectorAll("main summary")].find((s) => s.innerText === "Advanced")`, "e.click()")
 	b.on(`[...document.querySelectorAll("main fieldset")].find((f) => f.querySelector("legend").innerText.startsWith("Limits")).querySelector(":scope > button")`, "e.click()")
 	b.wait(`document.querySelector("main fieldset[aria-label='limits 1']")`)
+	b.wait(`document.activeElement.closest("fieldset[aria-label='limits 1']")`)
 	if labels := eval[[]string](b, `[...document.querySelectorAll("main fieldset[aria-label='limits 1'] label")].map((l) => l.innerText.trim())`); slices.Contains(labels, "items") || !slices.Contains(labels, "group") {
 		t.Errorf("the form of a limit has %q", labels)
 	}

@@ -61,6 +61,7 @@ async function answered<T>(method: string, path: string, options: Options): Prom
     } catch {
       problem = { detail: text };
     }
+    if (answer.status === 401 && path !== "v1/session") problem.detail = "Your session has ended. Sign in again.";
     if (answer.status === 412) problem.detail = unmet(problem.detail ?? "");
     if (problem.type?.endsWith(":relearning")) problem.detail = "Vitrine is learning a change from the log. Wait until it is made, or cancel it under Settings.";
     if (problem.type?.endsWith(":not-ready")) problem.detail = "The change waits until Vitrine has read the log, and for the end of an alarm if one stands. Try again later.";

@@ -103,7 +103,7 @@ export function Why(props: { of: Explanation; answer?: Answer; currency?: string
       <Card title="Who came">
         {x.shopper && x.shopper.length > 0
           ? <ul class="chips">{x.shopper.map((f) => <li>{feature(f.feature, f.value)}</li>)}</ul>
-          : <p class="quiet">Nothing is known of the shopper{x.shopper ? "" : ", or the log does not have it"}.</p>}
+          : <p class="quiet">Nothing is known of the shopper{x.shopper || !props.taken ? "" : ", or the log does not have it"}.</p>}
         <h2>What was shown, out of {plural(x.candidates, "candidate")}</h2>
         <Table
           caption="Items shown"

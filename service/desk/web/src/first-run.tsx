@@ -4,7 +4,7 @@ import { get, nameOf, placement } from "./api";
 import { Command } from "./command";
 import { usePoll } from "./poll";
 import { address } from "./address";
-import { languages, sample, type Language, type Step } from "./samples";
+import { here, languages, sample, type Language, type Step } from "./samples";
 import { SessionContext, useMay } from "./session";
 import { Card, count, duties, Failure, plural } from "./ui";
 
@@ -27,7 +27,7 @@ function differences(c: Config): string {
   return [...said, ...duties(c)].join(" ");
 }
 
-// FirstRun walks through the first placement, and notices what has happened. found is a placement that exists already;
+// FirstRun walks through the first requests of a placement, and notices what has happened. found is a placement that exists already;
 // done leads on.
 export default function FirstRun(props: { found?: string | undefined; done: () => void }) {
   const [chosen, choose] = useState("home");
@@ -45,7 +45,7 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
     name,
     2000,
   );
-  const at = document.baseURI.split("#")[0]!.replace(/\/[^/]*$/, "");
+  const at = here();
   const done = [Boolean(value), (value?.decisions ?? 0) > 0, (value?.outcomes ?? 0) + (value?.late ?? 0) > 0, (value?.learned ?? 0) > 0];
   const next = done.indexOf(false);
   const code = (step: Step) => <Command text={sample(language, step, at, name, session.required)} />;
@@ -56,7 +56,7 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
     </li>
   );
   return (
-    <Card title={next < 0 ? "Your first placement works" : "Your first placement, in four steps"}>
+    <Card title={next < 0 ? "Your placement works" : "Your placement, in four steps"}>
       <p>A placement is a spot in your shop where Vitrine chooses what to show: a row on the home page, the cart, a newsletter. Copy each request and send it. This page notices when it arrives.</p>
       {failure ? <Failure of={failure} /> : null}
       <fieldset class="segments">

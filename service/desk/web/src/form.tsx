@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { resolve, typeOf, type Document, type Schema } from "./schema";
 import { number, plural, portion } from "./ui";
 
@@ -175,12 +175,17 @@ function Rows(props: Editor & { name: string; help: string | undefined }) {
   const rows: any[] = props.value ?? [];
   const keys = useRef<number[]>([]), made = useRef(0); // what is typed stays with its row
   while (keys.current.length < rows.length) keys.current.push(made.current++);
+  const box = useRef<HTMLFieldSetElement>(null), added = useRef(false);
+  useEffect(() => {
+    if (added.current) box.current!.querySelector<HTMLElement>(":scope > .item:nth-last-of-type(1) :is(input, select)")?.focus();
+    added.current = false;
+  }, [rows.length]);
   const set = (i: number, row: any) => change(rows.map((r, k) => (k === i ? row : r)));
   const needed = item.required ?? [];
   const names = [...needed, ...Object.keys(item.properties ?? {}).filter((n) => !needed.includes(n) && !item.properties![n]!.description?.endsWith("in a request only"))];
   const most = props.name === "features" ? usual : names;
   return (
-    <fieldset>
+    <fieldset ref={box}>
       <legend>{title(props.name)} <code>{props.name}</code></legend>
       {props.help ? <p class="help">{props.help}</p> : null}
       {rows.map((row, i) => {
@@ -196,7 +201,7 @@ function Rows(props: Editor & { name: string; help: string | undefined }) {
           </fieldset>
         );
       })}
-      <button type="button" onClick={() => change([...rows, {}])}>Add</button>
+      <button type="button" onClick={() => { added.current = true; change([...rows, {}]); }}>Add</button>
     </fieldset>
   );
 }

@@ -230,10 +230,11 @@ export function Differences(props: { before: Config; after: Config; names: strin
   if (props.names.length === 0) return null;
   const [before, after] = props.titles ?? ["Now", "Then"];
   const isNew = Object.keys(props.before).length === 0;
+  const caption = isNew ? "Settings" : "What differs";
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="What differs">
+    <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
       <table>
-        <caption>What differs</caption>
+        <caption>{caption}</caption>
         <thead><tr><th scope="col" class="text">Setting</th>{isNew ? null : <th scope="col" class="text">{before}</th>}<th scope="col" class="text">{isNew ? "Value" : after}</th></tr></thead>
         <tbody>
           {props.names.map((n) => (

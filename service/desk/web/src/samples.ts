@@ -1,3 +1,6 @@
+// here is the address of the service.
+export const here = () => document.baseURI.split("#")[0]!.replace(/\/[^/]*$/, "");
+
 // The requests of the first run, in four languages. at is the address of the service, and name the placement.
 export const languages = ["curl", "Go", "Python", "TypeScript"] as const;
 export type Language = (typeof languages)[number];
@@ -14,9 +17,18 @@ export function sample(language: Language, step: Step, at: string, name: string,
   return { curl, Go: go, Python: python, TypeScript: typescript }[language](step, at, name, withKey);
 }
 
+const by = (at: string, name: string, withKey: boolean) => (method: string, path: string, body: unknown) =>
+  [`curl -X ${method} ${at}/v1/placements/${name}${path}`, ...(withKey ? [`-H "Authorization: Bearer $VITRINE_KEY"`] : []), `-H "Content-Type: application/json" -d '${JSON.stringify(body)}'`].join(" \\\n  ");
+
+// push returns the request that puts an item with the given features into a placement's catalogue.
+export function push(features: { name: string; kind: string; values?: string[] }[], name: string, withKey: boolean): string {
+  const value = (f: (typeof features)[number]) => (f.kind === "number" ? 12 : f.kind === "object" ? {} : f.values?.[0] ?? f.name);
+  const item = { id: "sku1", features: Object.fromEntries(features.map((f) => [f.name, value(f)])), revenue: 2.5, payload: { title: "Boots", price: 12 } };
+  return by(here(), name, withKey)("PUT", "/items", { items: [item] });
+}
+
 function curl(step: Step, at: string, name: string, withKey: boolean): string {
-  const send = (method: string, path: string, body: unknown) =>
-    [`curl -X ${method} ${at}/v1/placements/${name}${path}`, ...(withKey ? [`-H "Authorization: Bearer $VITRINE_KEY"`] : []), `-H "Content-Type: application/json" -d '${JSON.stringify(body)}'`].join(" \\\n  ");
+  const send = by(at, name, withKey);
   if (step === "create") return send("PUT", "", { max_size: 3, min_size: 3, mode: "explore", explore_share: 0.02, features: [{ name: "price", kind: "number" }] });
   if (step === "report") return send("POST", "/decisions/visit-1/outcome", { choice: "sku1" });
   return send("POST", "/decisions", { decision_id: "visit-1", items: items.map((i) => ({ id: i.id, features: { price: i.price }, revenue: i.revenue })) });

@@ -36,8 +36,9 @@ export function useSession(): { session?: Session; failure?: unknown; change: (t
   return { ...state, change: (session) => set({ session }) };
 }
 
-// SignIn asks for a key. The key leaves the page with the request, and nothing keeps it.
-export function SignIn(props: { done: (session: Session) => void; again?: boolean | undefined }) {
+// SignIn asks for a key. The key leaves the page with the request, and nothing keeps it. again says that
+// a form on the page waits, which changes settings.
+export function SignIn(props: { done: (session: Session) => void; again?: boolean }) {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (props.again) field.current?.focus();
@@ -51,7 +52,9 @@ export function SignIn(props: { done: (session: Session) => void; again?: boolea
     form.reset();
     setBusy(true);
     try {
-      props.done(await request<Session>("POST", "v1/session", { body: { key } }));
+      const session = await request<Session>("POST", "v1/session", { body: { key } });
+      if (props.again && !session.scopes.includes("admin")) throw new Error("This key may not change settings. Sign in with another one.");
+      props.done(session);
     } catch (problem) {
       fail(problem);
       setBusy(false);

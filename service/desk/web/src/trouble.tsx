@@ -8,7 +8,7 @@ export function Trouble(props: { of: Health[]; name?: string; currency?: string 
   if (found.length === 0) return null;
   const history = props.name === undefined ? undefined : address("placements", props.name, "history");
   return (
-    <div class="troubles" role="region" aria-label="Trouble">
+    <div class="troubles" role="region" aria-label={props.link && props.name ? `Trouble of ${props.name}` : "Trouble"}>
       {found.map((h) => (
         <div class={`trouble ${h.level}`} key={h.title ?? h.text}>
           <div class="head">

@@ -51,7 +51,7 @@ export const isolated = (name: string) => `\u2068${name}\u2069`;
 // amounts writes amounts of a text of the service, such as "0.12 EUR", and large numbers in the reader's locale.
 export const amounts = (text: string, currency: string | undefined) =>
   (currency ? text.replaceAll(new RegExp(`(-?[0-9][0-9.e+-]*) ${currency}\\b`, "g"), (_, value) => money(Number(value), currency)) : text)
-    .replaceAll(/(?<= )\d{4,}(?= (?:pages|decisions|visits|outcomes|rounds|values)\b)/g, (n) => count(Number(n)));
+    .replaceAll(/(?<= )\d{4,}(?= (?:pages|decisions|visits|outcomes|rounds|values|times)\b)/g, (n) => count(Number(n)));
 
 // sentence writes a reason as a sentence, with names that may be read from right to left.
 export const sentence = (s: string) => (s.charAt(0).toLocaleUpperCase() + s.slice(1) + ".").replaceAll(/"([^"]*)"/g, "“\u2068$1\u2069”");

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { draft, make, newWarnings } from "../adjust";
 import { get, placement, request } from "../api";
 import { Setting, title } from "../form";
+import { useOnce } from "../once";
 import { changed, type Config } from "../placement-form";
 import { usePoll } from "../poll";
 import { useProducts, type Product } from "../products";
@@ -110,6 +111,7 @@ export default function History(props: { name: string }) {
   const { name } = props;
   const may = useMay("admin");
   const [turn, setTurn] = useState(0);
+  const once = useOnce();
   const [said, say] = useState("");
   const [failed, fail] = useState<unknown>();
   const [asks, setAsks] = useState(false);
@@ -119,7 +121,7 @@ export default function History(props: { name: string }) {
   if (!value) return failure ? <Failure of={failure} /> : <Loading />;
   const [history, overview] = value;
   const health = overview.placements[0]?.health ?? [];
-  const act = async (what: () => Promise<string | undefined>) => { // its text says what is done
+  const act = (what: () => Promise<string | undefined>) => once(async () => { // its text says what is done
     fail(undefined);
     say("");
     setUndoing(undefined);
@@ -132,7 +134,7 @@ export default function History(props: { name: string }) {
       fail(problem);
     }
     toTop();
-  };
+  });
   const undo = (c: Change) => act(async () => {
     const later = overtaken(c, (await get<Answer>(placement(name, "history"))).changes);
     if (later) throw new Error(later);

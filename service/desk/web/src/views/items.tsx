@@ -1,22 +1,33 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { adjust } from "../adjust";
+import { Command } from "../command";
 import { get, placement, request } from "../api";
 import { usePoll } from "../poll";
 import { Item, productOf, type Shelf, type ShelfItem } from "../products";
-import { useMay } from "../session";
+import { push } from "../samples";
+import { SessionContext, useMay } from "../session";
 import type { Insight } from "../insight";
-import { count, Empty, Failure, moment, money, number, percent, plural } from "../ui";
+import { Card, count, Empty, Failure, moment, money, number, percent, plural } from "../ui";
 
 const filters: [string, string][] = [["All", ""], ["Can be shown", "available"], ["Cannot be shown", "unavailable"], ["Shown", "shown"], ["Never shown", "unseen"], ["Pinned", "pinned"], ["Excluded", "excluded"]];
 const orders: [string, string][] = [["Earns the most per page", "earned"], ["Shown most", "shown"], ["Catalogue", ""]];
 const part = 100; // items of a request
 const tallest = 20_000_000; // pixels: browsers cut what is much taller
 
+interface Feature {
+  name: string;
+  kind: string;
+  from?: string;
+  history?: string;
+  values?: string[];
+  default?: unknown;
+}
+
 interface Config {
   currency?: string;
   include?: string[];
   exclude?: string[];
-  features: { name: string; kind: string; from?: string; values?: string[]; default?: unknown }[];
+  features: Feature[];
 }
 
 // Place is where an item is in the lists of pinned and of excluded items, -1 if it is not in one.
@@ -85,13 +96,13 @@ export default function Items(props: { name: string }) {
         <label>Show <select value={only} onChange={(e) => setOnly(e.currentTarget.value)}>{filters.map(([text, v]) => <option value={v}>{text}</option>)}</select></label>
         <label>Sort by <select value={sort} onChange={(e) => setSort(e.currentTarget.value)}>{orders.map(([text, v]) => <option value={v}>{text}</option>)}</select></label>
       </div>
-      <List key={`${name} ${contains} ${only} ${sort}`} name={name} turn={turn} query={{ contains, only, sort }} currency={config?.currency} may={may} ask={(item, what) => { opener.current = document.activeElement; ask({ item, what }); }} release={(i) => void move(i, -1, -1, "up to Vitrine again")} />
+      <List key={`${name} ${contains} ${only} ${sort}`} name={name} turn={turn} query={{ contains, only, sort }} currency={config?.currency} features={config?.features} may={may} ask={(item, what) => { opener.current = document.activeElement; ask({ item, what }); }} release={(i) => void move(i, -1, -1, "up to Vitrine again")} />
     </>
   );
 }
 
 // List has the height of all items, and only those in view.
-function List(props: { name: string; turn: number; query: Record<string, string>; currency: string | undefined; may: boolean; ask: (i: ShelfItem, what: "pin" | "exclude") => void; release: (i: ShelfItem) => void }) {
+function List(props: { name: string; turn: number; query: Record<string, string>; currency: string | undefined; features: Feature[] | undefined; may: boolean; ask: (i: ShelfItem, what: "pin" | "exclude") => void; release: (i: ShelfItem) => void }) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [state, set] = useState<{ count?: number; complete?: boolean; failure?: unknown }>({});
@@ -143,7 +154,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   const rows = [];
   for (let i = first; i < Math.min(last, state.count ?? 0); i++) rows.push({ i, of: parts.current.get(Math.floor(i / part))?.[i % part] });
   if (state.failure && state.count === undefined) return <Failure of={state.failure} />;
-  if (state.count === 0) return <>{state.failure ? <Failure of={state.failure} /> : null}<Empty>{props.query["contains"] || props.query["only"] ? "No item matches." : "No items yet. Put them into the catalogue, or send them with each request."}</Empty></>;
+  if (state.count === 0) return <>{state.failure ? <Failure of={state.failure} /> : null}{props.query["contains"] || props.query["only"] ? <Empty>No item matches.</Empty> : <NoItems name={props.name} features={props.features} />}</>;
   return (
     <section class="card flush" aria-label="Items">
       {state.failure ? <Failure of={state.failure} /> : null}
@@ -164,9 +175,22 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   );
 }
 
+// NoItems says how items come.
+function NoItems(props: { name: string; features: Feature[] | undefined }) {
+  const { required } = useContext(SessionContext);
+  return (
+    <Card title="No items yet">
+      <p>Send the items with each request, or put them into the catalogue once:</p>
+      {props.features ? <Command text={push(props.features.filter((f) => f.from !== "shopper" && f.kind !== "cross" && !f.history), props.name, required)} /> : null}
+      <p class="quiet"><code>vitrine items push items.jsonl --placement {props.name}</code> puts a whole file there.</p>
+    </Card>
+  );
+}
+
 function Row(props: { of: ShelfItem; complete: boolean; currency: string | undefined; may: boolean; ask: (i: ShelfItem, what: "pin" | "exclude") => void; release: (i: ShelfItem) => void }) {
   const { of: i, currency } = props;
   const p = productOf(i.item);
+  const name = p.title === p.id ? p.id : `${p.title}, ${p.id}`;
   return (
     <>
       <span role="cell"><Item of={p} currency={currency}>{p.title === p.id ? null : <bdi>{p.id}</bdi>}</Item></span>
@@ -176,8 +200,8 @@ function Row(props: { of: ShelfItem; complete: boolean; currency: string | undef
       <span role="cell" class={i.state !== "available" || i.pinned || i.shown === 0 ? "notable" : ""}>{stateOf(i, p.stock, props.complete)}</span>
       <span role="cell" class="actions">
         {!props.may ? null : i.pinned || i.state === "excluded"
-          ? <button type="button" onClick={() => props.release(i)}>{i.pinned ? "Unpin" : "Allow"}<span class="hidden"> {p.title}</span></button>
-          : <><button type="button" onClick={() => props.ask(i, "pin")}>Pin<span class="hidden"> {p.title}</span></button> <button type="button" onClick={() => props.ask(i, "exclude")}>Exclude<span class="hidden"> {p.title}</span></button></>}
+          ? <button type="button" onClick={() => props.release(i)}>{i.pinned ? "Unpin" : "Allow"}<span class="hidden"> {name}</span></button>
+          : <><button type="button" onClick={() => props.ask(i, "pin")}>Pin<span class="hidden"> {name}</span></button> <button type="button" onClick={() => props.ask(i, "exclude")}>Exclude<span class="hidden"> {name}</span></button></>}
       </span>
     </>
   );

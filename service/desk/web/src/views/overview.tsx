@@ -74,7 +74,7 @@ function Placement(props: { of: Entry; seconds: number }) {
       </div>
       <p class="quiet">{modeWords(p)}</p>
       {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} over={phase(p.experiment) === "over"} /> : null}
-      {waits.length > 0 ? <>{waits.map((h) => <p>{h.text}</p>)}<Steps of={p} /></> : (
+      {waits.length > 0 ? <>{waits.map((h) => <p>{h.text}</p>)}<p><a href={address("placements", p.name)}>See which requests to send</a></p></> : (
         <>
           <div class="figures">
             <Earned of={p} />
@@ -84,17 +84,5 @@ function Placement(props: { of: Entry; seconds: number }) {
         </>
       )}
     </section>
-  );
-}
-
-// Steps are the requests that a new placement waits for.
-function Steps(props: { of: Entry }) {
-  const { name, decisions } = props.of;
-  return (
-    <ol class="steps">
-      <li class={decisions > 0 ? "done" : "next"}>Ask which items to show{decisions > 0 ? <> <span class="badge good">Done</span></> : <pre>POST v1/placements/{name}/decisions</pre>}</li>
-      <li class={decisions > 0 ? "next" : ""}>Report what the shopper took, or null for nothing{decisions > 0 ? <pre>POST v1/placements/{name}/decisions/ID/outcome{"\n"}{`{"choice": "sku1"}`}</pre> : null}</li>
-      <li>Watch it learn</li>
-    </ol>
   );
 }

@@ -14,6 +14,7 @@ import { spans, useSpan } from "../span";
 import { Badge, Trouble } from "../trouble";
 import { Card, count, Empty, Failure, Figure, Loading, money, number, percent, Pick, Table } from "../ui";
 
+const FirstRun = lazy(() => import("../first-run"));
 const Details = lazy(() => import("../details"));
 const Taste = lazy(() => import("../taste"));
 
@@ -31,6 +32,7 @@ export default function Placement(props: { name: string }) {
   const figures = (p: Entry) => (
     <>
       <Trouble of={p.health} name={name} currency={p.currency} />
+      {p.health.some((h) => h.level === "waiting") ? <FirstRun found={name} done={() => (location.hash = address())} /> : null}
       <Relearning name={name} />
       {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} over={phase(p.experiment) === "over"} /> : null}
       <div class="grid four">

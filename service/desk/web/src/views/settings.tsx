@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { placement, Problem, request, requestTagged } from "../api";
+import { useOnce } from "../once";
 import { changed, Differences, PlacementForm, type Config } from "../placement-form";
 import { Relearning } from "../relearning";
 import { address } from "../address";
@@ -49,14 +50,10 @@ export default function Settings(props: { name: string }) {
 function Delete(props: { name: string; tag: string; reload: () => Promise<void> }) {
   const [typed, setTyped] = useState("");
   const [failure, fail] = useState<unknown>();
-  const submit = async (e: Event) => {
+  const once = useOnce();
+  const submit = (e: Event) => {
     e.preventDefault();
-    try {
-      await request("DELETE", placement(props.name), { headers: { "If-Match": props.tag } });
-      location.hash = address();
-    } catch (problem) {
-      fail(problem);
-    }
+    void once(() => request("DELETE", placement(props.name), { headers: { "If-Match": props.tag } }).then(() => void (location.hash = address()), fail));
   };
   return (
     <Card title="Delete the placement">

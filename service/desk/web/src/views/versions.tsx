@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { get, placement, request, requestTagged } from "../api";
 import { title } from "../form";
+import { useOnce } from "../once";
 import { changed, Differences, type Config } from "../placement-form";
 import { usePoll } from "../poll";
 import { useCurrency } from "../products";
@@ -27,12 +28,13 @@ export default function Versions(props: { name: string }) {
   const may = useMay("admin");
   const currency = useCurrency(name);
   const [turn, setTurn] = useState(0);
+  const once = useOnce();
   const [back, setBack] = useState<{ to: Version; now: Config; tag: string; relearns: boolean }>();
   const [failed, fail] = useState<unknown>();
   const [said, say] = useState("");
   const { value, failure } = usePoll((signal) => get<{ versions: Version[] }>(placement(name, "versions"), signal), name, 5000, turn);
   if (!value) return failure ? <Failure of={failure} /> : <Loading />;
-  const act = async (what: () => Promise<void>, done = "") => {
+  const act = (what: () => Promise<void>, done = "") => once(async () => {
     fail(undefined);
     say("");
     try {
@@ -45,7 +47,7 @@ export default function Versions(props: { name: string }) {
     } catch (problem) {
       fail(problem);
     }
-  };
+  });
   const keep = (e: Event) => {
     e.preventDefault();
     const form = e.currentTarget as HTMLFormElement;

@@ -1,0 +1,1 @@
+import{G as e}from"./index.js";function t(){let t=e(!1);return async e=>{if(!t.current){t.current=!0;try{await e()}finally{t.current=!1}}}}export{t};
