@@ -2,6 +2,7 @@ package abtest
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,31 @@ func (c *counter) sell(unit uint64, earned float64) (entry uint64) {
 	c.Leave(c.entry, c.now, cohortLength, o, "phone")
 	c.shown[c.entry] = o
 	return c.entry
+}
+
+// Shoppers are counted rightly although some have the same hash, and their sum is the variants'.
+func TestDistinctUnits(t *testing.T) {
+	for n, off := range map[uint64]float64{900: 0, 300_000: 0.01} {
+		c, rng, real := newCounter(t), rand.New(rand.NewPCG(1, 1)), [2]float64{}
+		for range n {
+			unit := rng.Uint64()
+			class := c.Class(unit)
+			c.entry++
+			c.Enter(c.entry, 0, cohortLength, &offer.Offer{Offered: new(eventlog.Offered),
+				Estimates: offer.Estimates{Variant: c.Name(class), Unit: unit}})
+			real[class]++
+		}
+		r, sum := c.Report("", time.Minute, cohortLength), uint64(0)
+		for v := range r.Variants {
+			got := r.Variants[v].Units
+			if sum += got; math.Abs(float64(got)-real[v]) > off*real[v] {
+				t.Errorf("%q: %d shoppers, want %v", r.Variants[v].Name, got, real[v])
+			}
+		}
+		if sum != r.Ratio.Units {
+			t.Errorf("%d shoppers of variants, and %d in all", sum, r.Ratio.Units)
+		}
+	}
 }
 
 // correct changes a decision's earnings.

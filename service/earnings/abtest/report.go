@@ -86,16 +86,20 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	if next >= 0 && e.cohorts[next].Open > 0 {
 		r.Counts = new(timeOf((e.cohorts[next].Number+1)*cohort + int64(window)))
 	}
+	counted := uint64(0)
+	for _, n := range e.units {
+		counted += n
+	}
 	few := ""
 	for class := range e.groups {
-		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], Units: e.units[class],
+		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], Units: distinct(e.units[class], counted),
 			Group: e.groups[class].Report(), Later: e.later[class].Value(), Share: e.shares[class]}
 		v.Mean = e.mean(class)
 		e.unseen(class, &v)
 		if e.look(class, &v) {
 			few = v.Name
 		}
-		r.Ratio.Units += e.units[class]
+		r.Ratio.Units += v.Units
 		if difference, ok := e.difference(class, control); ok {
 			v.Difference = &difference
 		}
@@ -135,6 +139,16 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 		}
 	}
 	return r
+}
+
+// distinct estimates how many units a variant was shown to, given how many of all counted hashes were of its units. Units
+// of one hash count once: n units take m(1 − exp(−n/m)) of m hashes on average (linear counting).
+func distinct(units, counted uint64) uint64 {
+	if counted == 0 {
+		return 0
+	}
+	taken := float64(min(counted, seenUnits-1)) / seenUnits
+	return uint64(math.Round(-math.Log1p(-taken) / taken * float64(units)))
 }
 
 // outlier names the decision whose earnings widen all intervals, if it earned far more than the other sales on average.
