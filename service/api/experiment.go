@@ -146,14 +146,14 @@ type VariantReport struct {
 	Show        string         `json:"show" enum:"policy,baseline,uniform"`
 	Share       float64        `json:"share" doc:"of the units in the experiment"`
 	Made        uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
-	Units       uint64         `json:"shoppers" doc:"units that these decisions were made for; some are missed once there are a million"`
+	Units       uint64         `json:"shoppers" doc:"units that these decisions were made for, estimated from hashes: to 1% up to five million"`
 	Deferred    uint64         `json:"deferred,omitzero" doc:"shoppers whose first decision was deferred, and has ended; left out if 0"`
 	Seen        uint64         `json:"seen,omitzero" doc:"shoppers whose deferred first decision was seen: it was activated or got an outcome in time"`
 	SeenLess    string         `json:"seen_less_than,omitzero" doc:"another variant that is surely seen more often, by at least a fiftieth of its share of seen decisions: do not trust the differences"`
 	Group       Totals         `json:"totals" doc:"the decisions that count; revenue and squares are net of corrections until then; purchases are as reported"`
 	Later       float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began; also what earlier corrections take below 0, or above the outcome and the most expensive item. No other number of the report includes it, but the verdict considers it"`
 	Mean        Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95%"`
-	Difference  *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%. Left out of the control, and before there are decisions of both"`
+	Difference  *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%, if no visit earns more than its page's most expensive item or than earlier visits. Left out of the control, and before there are decisions of both"`
 	Fallback    uint64         `json:"fallback_decisions,omitzero" doc:"decisions that showed the caller's baseline in place of the placement's policy, during an alarm"`
 	WithoutSale uint64         `json:"without_sale" doc:"latest decisions in a row without a sale, while other variants sold"`
 	Silence     uint64         `json:"silence,omitzero" doc:"decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count"`

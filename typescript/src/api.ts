@@ -1574,7 +1574,7 @@ export interface VariantReport {
   decisions_made: number;
   /** Shoppers whose first decision was deferred, and has ended; left out if 0. */
   deferred?: number | undefined;
-  /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%. Left out of the control, and before there are decisions of both. */
+  /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%, if no visit earns more than its page's most expensive item or than earlier visits. Left out of the control, and before there are decisions of both. */
   difference?: Interval | undefined;
   /** Decisions that showed the caller's baseline in place of the placement's policy, during an alarm. */
   fallback_decisions?: number | undefined;
@@ -1593,7 +1593,7 @@ export interface VariantReport {
   seen_less_than?: string | undefined;
   /** Of the units in the experiment. */
   share: number;
-  /** Units that these decisions were made for; some are missed once there are a million. */
+  /** Units that these decisions were made for, estimated from hashes: to 1% up to five million. */
   shoppers: number;
   show: "policy" | "baseline" | "uniform";
   /** Decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count. */

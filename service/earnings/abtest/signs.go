@@ -79,7 +79,7 @@ func (e *Experiment) listen(groups []offer.Totals) {
 
 // limits returns how many decisions in a row without a sale, the runs-th such row, are surely too many to be chance, and
 // how many may be, by the variant's sales outside the row, or by the others' if it never sold. They rise if the others
-// sold less during the row, too.
+// sold less during the row, too, and if sales are from few shoppers.
 func (e *Experiment) limits(class int, r row, runs uint64) (surely, maybe uint64) {
 	var others offer.Totals
 	for other := range e.groups {
@@ -104,7 +104,27 @@ func (e *Experiment) limits(class int, r row, runs uint64) (surely, maybe uint64
 		}
 		return earnings.MaxSilence(rate, runs)
 	}
+	if r.length >= limit(high*fall) {
+		fall /= e.clump()
+	}
 	return limit(low * fall), limit(high * fall)
+}
+
+// clump estimates the size of the clumps that sales come in, at least 1: a shopper who often returns may buy each time.
+// Sales of a variant's buckets with n decisions, if independent at the rate p, would have Σ s² = Σ s + p² Σ n².
+func (e *Experiment) clump() float64 {
+	type sums struct{ n, s, nn, ss float64 }
+	list, extra, sales := make([]sums, len(e.shares)), 0.0, 0.0
+	for b, c := range e.metrics[conversion].Clusters {
+		v := &list[e.Table[b]]
+		v.n, v.s, v.nn, v.ss = v.n+c.N, v.s+c.Sum, v.nn+float64(c.N*c.N), v.ss+float64(c.Sum*c.Sum)
+	}
+	for _, v := range list {
+		rate := v.s / max(v.n, 1)
+		extra += v.ss - float64(float64(rate*rate)*v.nn)
+		sales += v.s
+	}
+	return max(extra/max(sales, 1), 1)
 }
 
 // share returns bounds on a rate of sales, which hold after any number of sales.

@@ -24,6 +24,8 @@ type trial struct {
 	own   int           // the variant that shows the placement's policy, or 0
 	after time.Duration // the experiment starts so long after its configuration
 
+	shoppers int // who come back by turns; 0 for new ones
+
 	metric   *api.Metric
 	measured func(earned float64) float64 // the metric, reported of nine in ten decisions
 	prices   []float64                    // by variant; nil for 1
@@ -68,7 +70,11 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 	for n := range decisions {
 		const every = 100
 		entry, now := uint64(n+2), int64(c.after)+int64(n/every)*cohort
-		unit := abtest.Unit("home", fmt.Sprint(seed, n))
+		shopper := n
+		if c.shoppers > 0 {
+			shopper = n % c.shoppers
+		}
+		unit := abtest.Unit("home", fmt.Sprint(seed, shopper))
 		class := e.Class(unit)
 		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
 			Estimates: offer.Estimates{Variant: e.Name(class), Unit: unit}}
@@ -178,6 +184,8 @@ func TestSilence(t *testing.T) {
 		"all are silent":     {trial{rates: []float64{0, 0}}, false},
 		"sells a fifteenth":  {trial{rates: []float64{0.3, 0.02}}, false},
 		"a sale ends":        {trial{rates: []float64{0.4, 0.4}, segments: from(1, 2000, 0.05)}, false},
+		"one in ten returns": {trial{rates: []float64{0.5, 0.5}, shoppers: 20, segments: every(10)}, false},
+		"returning, silent":  {trial{rates: []float64{0.5, 0.7}, shoppers: 1000, segments: every(5), lost: [2]int{1600, 6000}}, true},
 		"a sale begins":      {trial{rates: []float64{0.4, 0.4}, segments: from(0.01, 2000, 1)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,6 +209,16 @@ func TestSilence(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// every lets only one in k shoppers buy.
+func every(k int) func(int) (string, float64) {
+	return func(unit int) (string, float64) {
+		if unit%k == 0 {
+			return "", 1
+		}
+		return "", 0
 	}
 }
 
