@@ -31,7 +31,7 @@ func (e *Experiment) Copy() *Experiment {
 }
 
 func (s *sample) copy() *sample {
-	c := &sample{s.entry, s.block.Copy(), slices.Clone(s.metrics), s.firsts.Copy(), copySegments(s.parts),
+	c := &sample{s.entry, s.block.Copy(), slices.Clone(s.metrics), s.firsts.Copy(), copyParts(s.parts),
 		slices.Clone(s.groups), s.peaks}
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
@@ -69,15 +69,15 @@ func (b *Block) Fields(f *fields.Fields) {
 	}
 }
 
-func (s *sample) fields(f *fields.Fields) {
+func (s *sample) fields(f *fields.Fields, segments int) {
 	f.Uvarint(&s.entry)
 	s.block.Fields(f)
 	for _, m := range s.metrics {
 		m.Fields(f)
 	}
 	s.firsts.Fields(f)
-	segmentFields(f, &s.parts, len(s.block.Variants), (*confseq.Block).Fields)
-	f.Check(len(s.parts) <= maxSegmentSums+1, "a cohort of %d segments", len(s.parts))
+	fields.List(f, &s.parts, func(p *part, f *fields.Fields) { p.fields(f, len(s.groups)) })
+	f.Check(len(s.parts) <= segments, "a cohort of %d segments", len(s.parts))
 	offer.GroupFields(f, s.groups)
 	s.peaks.Fields(f, func(p *place, f *fields.Fields) {
 		f.Count(&p.class, &p.part)
@@ -113,7 +113,7 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	}
 	e.firsts.Fields(f)
 	fields.Elements(f, e.reported)
-	segmentFields(f, &e.parts, k, (*confseq.Mean).Fields)
+	fields.List(f, &e.parts, func(s *segment, f *fields.Fields) { s.fields(f, k) })
 	f.Check(len(e.parts) <= maxSegments, "an experiment of %d segments", len(e.parts))
 	offer.GroupFields(f, e.groups)
 	for v := range e.later {
@@ -137,7 +137,7 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	fields.Elements(f, e.Ratio.Counts)
 	f.Float(&e.Ratio.Log, &e.Ratio.Max)
 	sparse(f, e.seen, func(word *uint64, f *fields.Fields) { f.Fixed64(word) })
-	e.cohorts.Fields(f, e.newSample, func(s **sample, f *fields.Fields) { (*s).fields(f) })
+	e.cohorts.Fields(f, e.newSample, func(s **sample, f *fields.Fields) { (*s).fields(f, len(e.parts)) })
 	if fields.List(f, &e.points, (*point).fields); f.Reads() && f.Err() == nil {
 		e.restored(f, k)
 	}

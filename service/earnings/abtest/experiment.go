@@ -21,7 +21,7 @@ type Experiment struct {
 	metrics  []*Results     // by metric, the conversion first
 	firsts   *Results       // of units' first decisions that were deferred: 1 if it was seen, or 0; without clusters
 	reported []uint64       // decisions with a value, by metric
-	parts    []segmentMeans // by segment, in the order of their first decision that counts
+	parts    []segment      // by segment, in the order of their first decision that ended
 	groups   []offer.Totals // by class, which is a variant
 	later    []precise.Sum  // revenue from late outcomes and corrections, by class
 	asked    []uint64       // number of decisions, by class
@@ -49,7 +49,7 @@ type sample struct {
 	block   *Block
 	metrics []*Block
 	firsts  *Block
-	parts   []segmentSums // by segment
+	parts   []part // by segment
 	groups  []offer.Totals
 	peaks   earnings.Peaks[place]
 }
@@ -77,8 +77,8 @@ const (
 	experimentError = 0.05
 	ratioError      = 0.001
 
-	// Size is an experiment's memory in bytes without its learners and metrics: its clusters, the seen units and its
-	// points.
+	// Size is an experiment's memory in bytes without its learners and metrics: its clusters, its segments, the seen
+	// units and its points.
 	Size = 6 << 18
 	// MetricSize is the memory of a metric.
 	MetricSize = 1 << 18
@@ -248,8 +248,8 @@ func (e *Experiment) Leave(entry uint64, time, length int64, o *offer.Closed, se
 			m.Cluster(bucket, class, x, s.metrics[k].Centre, made.shares)
 		}
 		if e.Design.Segments != "" {
-			k := segmentOf(&s.parts, segment, maxSegmentSums, len(e.shares))
-			e.addToSegment(&s.parts[k], o, s.block.Centre, made.shares)
+			k := e.segmentOf(segment)
+			e.addToSegment(s, k, o, made.shares)
 			at.part = k + 1
 		}
 		if x > bound {
@@ -328,9 +328,14 @@ func (e *Experiment) recount(s *sample, class int, c *eventlog.Corrected, n earn
 	if shares[class] == 0 {
 		return
 	}
-	at := place{class, s.partOf(c.Segment)}
+	at := place{class: class}
+	if e.Design.Segments != "" {
+		if k := e.segmentOf(c.Segment); k < len(s.parts) {
+			at.part = k + 1
+		}
+	}
 	s.block.Replace(class, n.Before, n.After, shares)
-	e.recountSegment(s, at, n, shares)
+	e.recountSegment(s, at, c.Unit, n, shares)
 	isOpen := e.Results.Recluster(e.clusterOf(c.Unit, class), class, n.After-n.Before, shares)
 	isPeak := s.peaks.Correct(c.Entry, n.After)
 	if isPeak && !isOpen || !isPeak && n.After > n.Before {
@@ -356,8 +361,7 @@ func (e *Experiment) take(s *sample, at int64) {
 	}
 	e.firsts.Take(s.firsts)
 	for i := range s.parts {
-		part := &s.parts[i]
-		to := &e.parts[segmentOf(&e.parts, part.value, maxSegments-1, len(e.shares))]
+		part, to := &s.parts[i], &e.parts[i]
 		for v := range to.groups {
 			to.groups[v].Add(&part.groups[v])
 			to.leads[v].Add(&part.leads[v])

@@ -13,13 +13,14 @@ import (
 )
 
 // counter is an experiment with two variants of equal shares, in which each page shows one item, of price 1 unless
-// price is set. All visits are from shoppers with a phone.
+// price is set. All visits are from shoppers of one segment.
 type counter struct {
 	*Experiment
 	t     *testing.T
 	entry uint64
 	now   int64
 	price float64
+	value string                   // of the segment
 	shown map[uint64]*offer.Closed // by entry
 }
 
@@ -28,7 +29,7 @@ const cohortLength = int64(time.Second)
 func newCounter(t *testing.T) *counter {
 	e := New(1, 0, &api.Experiment{Name: "x", Control: "a", Segments: "device", Variants: []api.Variant{
 		{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, 1)
-	return &counter{Experiment: e, t: t, entry: 1, shown: map[uint64]*offer.Closed{}}
+	return &counter{Experiment: e, t: t, entry: 1, value: "phone", shown: map[uint64]*offer.Closed{}}
 }
 
 // sell serves a unit that buys for the given amount; 0 means no sale.
@@ -43,7 +44,7 @@ func (c *counter) sell(unit uint64, earned float64) (entry uint64) {
 		o.Choice, o.Basket = 1, eventlog.Basket{{Place: 1, Quantity: 1, Value: earned}}
 	}
 	c.Enter(c.entry, c.now, cohortLength, o.Offer)
-	c.Leave(c.entry, c.now, cohortLength, o, "phone")
+	c.Leave(c.entry, c.now, cohortLength, o, c.value)
 	c.shown[c.entry] = o
 	return c.entry
 }
@@ -77,7 +78,7 @@ func TestDistinctUnits(t *testing.T) {
 func (c *counter) correct(entry uint64, before, after float64) {
 	o := c.shown[entry]
 	c.Correct(&eventlog.Corrected{Correction: "c", Entry: entry, Made: o.Time, Variant: o.Variant, Shown: []string{"i"},
-		Choice: 1, Before: before, Value: after - before, InTime: true, Bound: o.Bound(), Unit: o.Unit, Segment: "phone"},
+		Choice: 1, Before: before, Value: after - before, InTime: true, Bound: o.Bound(), Unit: o.Unit, Segment: c.value},
 		cohortLength)
 }
 

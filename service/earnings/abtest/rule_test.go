@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"vitrine/internal/expect"
-	"vitrine/internal/precise"
 	"vitrine/service/api"
-	"vitrine/service/earnings"
 )
 
 // The stop rule, applied to intervals by hand. The control is called shop. Every other variant is given by its name and
@@ -140,27 +138,6 @@ func TestDelayed(t *testing.T) {
 		}
 		if v.Result != want.Result || v.Reason != want.Reason {
 			t.Errorf("%s: %+v, want %+v", name, v, want)
-		}
-	}
-}
-
-// A correction without a segment of its own changes the shared one, wherever that is in the list.
-func TestRecountSegment(t *testing.T) {
-	e := New(1, 0, &api.Experiment{Name: "x", Control: "a", Segments: "device", Variants: []api.Variant{
-		{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, 1)
-	for _, values := range [][]string{{"phone", ""}, {"", "phone"}} {
-		s := e.newSample()
-		for _, value := range values {
-			k := segmentOf(&s.parts, value, maxSegmentSums, 2)
-			s.parts[k].groups[0].Revenue = precise.Of(10)
-		}
-		for value, by := range map[string]float64{"phone": 1, "other": 2} {
-			e.recountSegment(s, place{0, s.partOf(value)}, earnings.Recount{Before: by}, e.shares)
-		}
-		for _, p := range s.parts {
-			if want := map[string]float64{"phone": 9, "": 8}[p.value]; p.groups[0].Revenue.Value() != want {
-				t.Errorf("%q: %v earned in segment %q, want %v", values, p.groups[0].Revenue.Value(), p.value, want)
-			}
 		}
 	}
 }

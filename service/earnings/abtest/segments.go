@@ -15,56 +15,93 @@ import (
 // maxSegments limits the number of segments. The last one contains all values without one of their own.
 const maxSegments = 8
 
-// maxSegmentSums limits the values in a cohort, which become segments when it counts.
-const maxSegmentSums = 4 * maxSegments
+// segmentBuckets is the number of buckets for V_n in a segment: fewer than Buckets, which would take much memory.
+const segmentBuckets = 512
 
-// segment holds the earnings from shoppers with one value of a feature, or a cohort's part of them.
-type segment[T any] struct {
+// segment holds the earnings from shoppers with one value of a feature.
+type segment struct {
 	value  string
 	groups []offer.Totals // by variant
-	leads  []T            // by variant: D over the control, as in [Results]; blocks are around 0
+	leads  []confseq.Mean // by variant: D over the control, as in [Results]
+	sizes  []float64      // number of decisions by bucket
+	sums   [][]float64    // Σ D by variant and bucket
 }
 
-type (
-	segmentMeans = segment[confseq.Mean]
-	segmentSums  = segment[confseq.Block]
-)
+// part holds a cohort's earnings in a segment.
+type part struct {
+	groups []offer.Totals
+	leads  []confseq.Block // around 0
+}
 
-// segmentOf returns the index of a value's segment in a list. After most values, further ones share the value "".
-func segmentOf[T any](list *[]segment[T], value string, most, variants int) int {
-	at := slices.IndexFunc(*list, func(p segment[T]) bool { return p.value == value })
+func newSegment(variants int) segment {
+	s := segment{groups: make([]offer.Totals, variants), leads: make([]confseq.Mean, variants),
+		sizes: make([]float64, segmentBuckets), sums: make([][]float64, variants)}
+	for v := range s.sums {
+		s.sums[v] = make([]float64, segmentBuckets)
+	}
+	return s
+}
+
+// segmentOf returns the index of a value's segment. After most values, further ones share the segment of "".
+func (e *Experiment) segmentOf(value string) int {
+	at := slices.IndexFunc(e.parts, func(s segment) bool { return s.value == value })
 	if at < 0 {
-		if len(*list) >= most && value != "" {
-			return segmentOf(list, "", most, variants)
+		if len(e.parts) >= maxSegments-1 && value != "" {
+			return e.segmentOf("")
 		}
-		at = len(*list)
-		*list = append(*list, segment[T]{value, make([]offer.Totals, variants), make([]T, variants)})
+		at = len(e.parts)
+		e.parts = append(e.parts, newSegment(len(e.shares)))
+		e.parts[at].value = value
 	}
 	return at
 }
 
 // copySegments returns a deep copy.
-func copySegments[T any](list []segment[T]) []segment[T] {
+func copySegments(list []segment) []segment {
 	list = slices.Clone(list)
 	for i := range list {
-		p := &list[i]
-		p.groups, p.leads = slices.Clone(p.groups), slices.Clone(p.leads)
+		s := &list[i]
+		s.groups, s.leads, s.sizes, s.sums = slices.Clone(s.groups), slices.Clone(s.leads), slices.Clone(s.sizes),
+			slices.Clone(s.sums)
+		for v := range s.sums {
+			s.sums[v] = slices.Clone(s.sums[v])
+		}
 	}
 	return list
 }
 
-// segmentFields encodes or decodes segments.
-func segmentFields[T any](f *fields.Fields, list *[]segment[T], variants int, lead func(*T, *fields.Fields)) {
-	fields.List(f, list, func(p *segment[T], f *fields.Fields) {
-		if f.Reads() {
-			p.groups, p.leads = make([]offer.Totals, variants), make([]T, variants)
-		}
-		f.String(&p.value)
-		offer.GroupFields(f, p.groups)
-		for v := range p.leads {
-			lead(&p.leads[v], f)
-		}
-	})
+// copyParts returns a deep copy.
+func copyParts(list []part) []part {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = part{slices.Clone(list[i].groups), slices.Clone(list[i].leads)}
+	}
+	return list
+}
+
+// fields encodes or decodes a segment of a number of variants.
+func (s *segment) fields(f *fields.Fields, variants int) {
+	value := func(v *float64, f *fields.Fields) { f.Float(v) }
+	if f.Reads() {
+		*s = newSegment(variants)
+	}
+	f.String(&s.value)
+	offer.GroupFields(f, s.groups)
+	sparse(f, s.sizes, value)
+	for v := range s.leads {
+		s.leads[v].Fields(f)
+		sparse(f, s.sums[v], value)
+	}
+}
+
+func (p *part) fields(f *fields.Fields, variants int) {
+	if f.Reads() {
+		*p = part{make([]offer.Totals, variants), make([]confseq.Block, variants)}
+	}
+	offer.GroupFields(f, p.groups)
+	for v := range p.leads {
+		p.leads[v].Fields(f)
+	}
 }
 
 // contrasts calls f for each variant's contrast with the control. side is the side that a class is on.
@@ -77,37 +114,45 @@ func (e *Experiment) contrasts(class int, shares []float64, f func(v, side int, 
 	}
 }
 
-// addToSegment adds a decision. centre is the mean revenue before it.
-func (e *Experiment) addToSegment(s *segmentSums, o *offer.Closed, centre float64, shares []float64) {
-	class := e.ClassOf(o.Variant)
-	s.groups[class].Count(o)
-	x, bound := o.Earned(), o.PageBound()
-	e.contrasts(class, shares, func(v, side int, c earnings.Contrast) { c.Add(&s.leads[v], side, x, centre, bound) })
-}
-
-// partOf returns 1 + the index of the segment that contains a value, or 0.
-func (s *sample) partOf(value string) int {
-	at := func(value string) int {
-		return 1 + slices.IndexFunc(s.parts, func(p segmentSums) bool { return p.value == value })
+// addToSegment adds a decision to a cohort's part of a segment.
+func (e *Experiment) addToSegment(s *sample, k int, o *offer.Closed, shares []float64) {
+	for len(s.parts) <= k {
+		s.parts = append(s.parts, part{make([]offer.Totals, len(shares)), make([]confseq.Block, len(shares))})
 	}
-	return cmp.Or(at(value), at(""))
+	class, p, to := e.ClassOf(o.Variant), &s.parts[k], &e.parts[k]
+	p.groups[class].Count(o)
+	x, bound, bucket := o.Earned(), o.PageBound(), e.bucket(o.Unit)%segmentBuckets
+	to.sizes[bucket]++
+	e.contrasts(class, shares, func(v, side int, c earnings.Contrast) {
+		c.Add(&p.leads[v], side, x, s.block.Centre, bound)
+		to.sums[v][bucket] += c.Lead(side, x, s.block.Centre)
+	})
 }
 
-// recountSegment changes the revenue of a decision of a segment.
-func (e *Experiment) recountSegment(s *sample, at place, n earnings.Recount, shares []float64) {
-	k := at.part - 1
+// recountSegment changes the revenue of a unit's decision in a segment.
+func (e *Experiment) recountSegment(s *sample, at place, unit uint64, n earnings.Recount, shares []float64) {
+	k, m := at.part-1, s.block.Centre
 	if k < 0 {
 		return
 	}
 	n.In(&s.parts[k].groups[at.class])
 	e.contrasts(at.class, shares, func(v, side int, c earnings.Contrast) {
-		c.Replace(&s.parts[k].leads[v].Sums, side, n.Before, n.After, s.block.Centre)
+		c.Replace(&s.parts[k].leads[v].Sums, side, n.Before, n.After, m)
+		e.parts[k].sums[v][e.bucket(unit)%segmentBuckets] += c.Lead(side, n.After, m) - c.Lead(side, n.Before, m)
 	})
 }
 
+// around returns V by buckets for a variant's D around its mean.
+func (s *segment) around(v int, mean float64) (sum float64) {
+	for b, n := range s.sizes {
+		d := s.sums[v][b] - float64(mean*n)
+		sum += float64(d * d)
+	}
+	return sum
+}
+
 // segmentReports compares the variants in each segment, values with the most decisions first. All differences share the
-// error, whatever the number of segments. Clusters are not counted for each segment: V_n grows by their factor in the
-// whole experiment.
+// error, whatever the number of segments.
 func (e *Experiment) segmentReports(control int) (list []api.SegmentReport) {
 	alpha, most := experimentError/float64(maxSegments*(len(e.shares)-1)), e.Results.Mean.Bound
 	for i := range e.parts {
@@ -115,15 +160,16 @@ func (e *Experiment) segmentReports(control int) (list []api.SegmentReport) {
 		r := api.SegmentReport{Value: p.value}
 		for v := range e.shares {
 			of := api.SegmentVariant{Variant: e.Name(v), Group: p.groups[v].Report()}
-			whole, _, ok := e.Results.lead(v, control)
-			if m := p.leads[v]; ok && p.groups[v].Rounds > 0 && p.groups[control].Rounds > 0 {
-				m.Squares = precise.Of(m.Squares.Value() * e.Results.dispersion(v, control, whole.Squares.Value()))
+			if m := p.leads[v]; v != control && m.N > 0 && p.groups[v].Rounds > 0 && p.groups[control].Rounds > 0 {
+				m.Squares = precise.Of(max(m.Squares.Value(), p.around(v, m.Average())))
 				low, high := m.Interval(alpha)
 				of.Difference = &api.Interval{Low: max(low, -most), Estimate: m.Average(), High: min(high, most)}
 			}
 			r.Variants = append(r.Variants, of)
 		}
-		list = append(list, r)
+		if rounds(r) > 0 {
+			list = append(list, r)
+		}
 	}
 	slices.SortStableFunc(list, func(a, b api.SegmentReport) int {
 		switch {
@@ -147,17 +193,8 @@ func rounds(r api.SegmentReport) (n uint64) {
 // Dispersion returns the factor by which returning units add to the variance of a difference, so far; at least 1.
 func (e *Experiment) Dispersion() float64 {
 	m, _, ok := e.Results.lead(0, 1)
-	if !ok {
-		return 1
+	if own := e.Results.Pairs[0].Squares.Value(); ok && own > 0 {
+		return max(1, m.Squares.Value()/own)
 	}
-	return e.Results.dispersion(0, 1, m.Squares.Value())
-}
-
-// dispersion returns the factor by which clusters make a pair's V_n larger, given its V_n with clusters.
-func (r *Results) dispersion(v, u int, clustered float64) float64 {
-	own := r.Pairs[pairOf(min(v, u), max(v, u))].Squares.Value()
-	if own <= 0 {
-		return 1
-	}
-	return max(1, clustered/own)
+	return 1
 }
