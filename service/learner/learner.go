@@ -14,9 +14,9 @@
 //
 // # What is shared
 //
-// One lock guards the queue, the last checkpoint and the tasks performed since. It is held for moments, and never while
-// the learner learns or saves itself. The current policy, its substitute and the progress are atomic pointers to values
-// that never change. Everything else belongs to the goroutine.
+// One lock guards the queue, the progress, the last checkpoint and the tasks performed since. It is held for moments, and
+// never while the learner learns or saves itself. The current policy and its substitute are atomic pointers to values that
+// never change. Everything else belongs to the goroutine.
 //
 // # Bounds
 //
@@ -98,7 +98,6 @@ type Learner struct {
 
 	current    atomic.Pointer[Published]
 	substitute atomic.Pointer[Published]
-	seen       atomic.Pointer[Progress]
 	asked      atomic.Bool // by Freeze(true)
 	families   families
 
@@ -112,8 +111,9 @@ type Learner struct {
 
 	learner    saver // nil once retired
 	checkpoint []byte
-	marked     bool // the checkpoint is newer than the one in the queue
-	behind     int  // rounds since a policy was published
+	marked     bool   // the checkpoint is newer than the one in the queue
+	behind     int    // rounds since a policy was published
+	given      uint64 // rounds from the queue since the progress was shown
 	progress   Progress
 	kept       []kept
 }
@@ -203,7 +203,8 @@ type queue struct {
 	busy    bool      // the first one is under way
 	bytes   int       // of the rounds that wait
 	limit   int       // of bytes
-	lag     uint64    // unfinished rounds
+	lag     uint64    // rounds that are not in seen yet
+	seen    Progress  // as last shown
 	closed  bool
 	ended   bool // no task will run any more
 

@@ -191,6 +191,25 @@ func restored(data []byte, build learner.Build, c *setup.Config, beginAgain bool
 	return learner.Restore(&s, build, c, beginAgain)
 }
 
+// Each round that a learner was given is learned, skipped, or counted as its lag, at any moment.
+func TestEachRoundIsCounted(t *testing.T) {
+	const rounds = 200
+	var l *learner.Learner
+	gate := make(chan struct{})
+	l = started(t, of(ledger{before: func(x float64) {
+		<-gate
+		if p := l.Progress(); p.Learned+p.Skipped+p.Lag != rounds {
+			t.Errorf("%+v before the round %v of %d", p, x, rounds)
+		}
+	}}))
+	observe(l, 0, slices.Repeat([]float64{1, sour}, rounds/2)...)
+	close(gate)
+	<-l.Reached()
+	if p := l.Progress(); p.Learned != rounds/2 || p.Skipped != rounds/2 || p.Lag != 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
 // A round on which the learner panics is as if it had not been: the learner is back where it was, half done as it left
 // its state, and goes on.
 func TestAPanicSkipsTheRound(t *testing.T) {

@@ -68,10 +68,7 @@ func (q *queue) end(checkpoint *State) {
 		q.tasks = nil // frees the array
 	}
 	q.busy = false
-	switch t.what {
-	case toObserve:
-		q.lag--
-	case toEndReplay:
+	if t.what == toEndReplay {
 		q.replaying.From = 0
 	}
 	q.note(t, checkpoint)

@@ -24,7 +24,7 @@ func New(build Build, c *setup.Config) (*Learner, error) {
 	}
 	if err == nil {
 		if l.publish(); l.current.Load() == nil {
-			err = fmt.Errorf("the learner has no first policy: %s", l.seen.Load().Problem)
+			err = fmt.Errorf("the learner has no first policy: %s", l.seen.Problem)
 		}
 	}
 	if err != nil {
@@ -82,6 +82,7 @@ func (l *Learner) Run(log Log, placement string) {
 		case t.what == toObserve && l.isStopped():
 		case t.what == toObserve:
 			l.learn(&t)
+			l.given++
 			if l.behind++; last || l.behind >= publishRounds {
 				l.publish()
 			}
@@ -141,7 +142,11 @@ func (l *Learner) show(problem string) {
 	if problem != "" {
 		seen.Problem = problem
 	}
-	l.seen.Store(&seen)
+	l.holding(func() {
+		l.lag -= l.given
+		l.seen = seen
+	})
+	l.given = 0
 }
 
 // learn learns a round. It makes a checkpoint when the rounds since the last one take as many bytes as the checkpoint,
@@ -241,11 +246,8 @@ func (l *Learner) save() {
 
 // Progress returns how far the learner is. It names a problem if the policy could not be made or the log could not be
 // read.
-func (l *Learner) Progress() Progress {
-	var lag uint64
-	l.holding(func() { lag = l.lag }) // first: a round that is missing in it is in the progress
-	p := *l.seen.Load()
-	p.Lag = lag
+func (l *Learner) Progress() (p Progress) {
+	l.holding(func() { p = l.seen; p.Lag = l.lag })
 	return p
 }
 
