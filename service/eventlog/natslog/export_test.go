@@ -48,6 +48,42 @@ func (u *unanswered) GetMsg(ctx context.Context, sequence uint64,
 	return u.Stream.GetMsg(ctx, sequence, o...)
 }
 
+// NobodyHears lets a server that does not yet know a sweep's consumer answer every second request for keys.
+func NobodyHears(s *Store) {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	s.shoppers = deafKeys{s.shoppers}
+}
+
+type deafKeys struct{ jetstream.Stream }
+
+func (d deafKeys) OrderedConsumer(ctx context.Context, c jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
+	all, err := d.Stream.OrderedConsumer(ctx, c)
+	return &deafConsumer{Consumer: all}, err
+}
+
+type deafConsumer struct {
+	jetstream.Consumer
+	calls int
+}
+
+func (d *deafConsumer) FetchNoWait(n int) (jetstream.MessageBatch, error) {
+	if d.calls++; d.calls%2 == 1 {
+		return deafBatch{}, nil
+	}
+	return d.Consumer.FetchNoWait(n)
+}
+
+type deafBatch struct{}
+
+func (deafBatch) Error() error { return nats.ErrNoResponders }
+
+func (deafBatch) Messages() <-chan jetstream.Msg {
+	none := make(chan jetstream.Msg)
+	close(none)
+	return none
+}
+
 // Abandon leaves the log as a killed process does, without releasing it.
 func Abandon(s *Store) { s.conn.Close() }
 

@@ -154,7 +154,7 @@ func (k shopperKeys) Sweep(ctx context.Context, isUsed func(shoppers.Key) bool) 
 	if stream == nil {
 		return err
 	}
-	info, err := stream.Info(ctx)
+	info, err := ask(ctx, k.Store, func(ctx context.Context) (*jetstream.StreamInfo, error) { return stream.Info(ctx) })
 	if err != nil || info.State.Msgs == 0 {
 		return k.wrong(err)
 	}
@@ -163,13 +163,20 @@ func (k shopperKeys) Sweep(ctx context.Context, isUsed func(shoppers.Key) bool) 
 		return k.wrong(err)
 	}
 	for {
-		batch, err := all.FetchNoWait(1000)
-		if err != nil {
+		batch, err := ask(ctx, k.Store, func(context.Context) (list []jetstream.Msg, err error) {
+			batch, err := all.FetchNoWait(1000) // each call makes a consumer, which our server may not know yet
+			if err != nil {
+				return nil, err
+			}
+			for m := range batch.Messages() {
+				list = append(list, m)
+			}
+			return list, batch.Error()
+		})
+		if err != nil || len(batch) == 0 {
 			return k.wrong(err)
 		}
-		n := 0
-		for m := range batch.Messages() {
-			n++
+		for _, m := range batch {
 			about, err := m.Metadata()
 			if err != nil || len(m.Data()) != len(shoppers.Key{}) || info.TimeStamp.Sub(about.Timestamp) < freshKey ||
 				isUsed(shoppers.Key(m.Data())) {
@@ -179,9 +186,6 @@ func (k shopperKeys) Sweep(ctx context.Context, isUsed func(shoppers.Key) bool) 
 				!errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) { // it was erased meanwhile
 				return err
 			}
-		}
-		if err := batch.Error(); err != nil || n == 0 {
-			return k.wrong(err)
 		}
 	}
 }

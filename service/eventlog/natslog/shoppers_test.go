@@ -88,12 +88,14 @@ func TestMissingShoppers(t *testing.T) {
 // A sweep deletes the keys that are not used, unless they are fresh.
 func TestSweepOfShoppers(t *testing.T) {
 	url := natstest.URL(t)
-	keys := connect(t, natslog.Options{URL: url}).Shoppers()
+	store := connect(t, natslog.Options{URL: url})
+	keys := store.Shoppers()
 	fatal.If(t, keys.Sweep(t.Context(), func(shoppers.Key) bool { return false }))
 	var all []shoppers.Key
 	for k := range 30 {
 		all = append(all, fatal.Or(keys.Key(t.Context(), fmt.Sprint(k), true))(t))
 	}
+	natslog.NobodyHears(store)
 	for _, fresh := range []time.Duration{time.Hour, 0} {
 		natslog.SetFreshKey(t, fresh)
 		fatal.If(t, keys.Sweep(t.Context(), func(k shoppers.Key) bool { return k == all[7] }))
