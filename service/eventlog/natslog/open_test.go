@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
@@ -33,6 +34,18 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: %v, want an error with %q", c.options, err, c.want)
 		}
 	}
+}
+
+// A copy is unfinished from its first moment, until its maker says otherwise.
+func TestCopyBegins(t *testing.T) {
+	o := natslog.Options{URL: natstest.URL(t), Copies: true}
+	for range 2 { // it may be interrupted at once, and repeated
+		connect(t, o).Close()
+		expect.Fails(natslog.Open(t.Context(), natslog.Options{URL: o.URL}))(t, eventlog.ErrUnfinished)
+	}
+	c := connect(t, o)
+	fatal.If(t, errors.Join(c.MarkCopy(t.Context(), false), c.Close()))
+	connect(t, natslog.Options{URL: o.URL})
 }
 
 // A log that continues another one keeps its identity, sequence and running hash.

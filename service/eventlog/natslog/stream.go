@@ -27,6 +27,10 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 		return err
 	}
 	if missing {
+		var metadata map[string]string
+		if s.options.Copies { // from the first moment, because the copy may be interrupted at any time
+			metadata = map[string]string{copyMark: "unfinished"}
+		}
 		s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) {
 			return s.js.CreateStream(ctx, jetstream.StreamConfig{
 				Name:       s.options.Stream,
@@ -36,6 +40,7 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 				Discard:    jetstream.DiscardNew,
 				Replicas:   s.newReplicas(),
 				DenyDelete: true,
+				Metadata:   metadata,
 			})
 		})
 	}
