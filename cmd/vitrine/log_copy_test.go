@@ -146,6 +146,10 @@ func TestLogCopy(t *testing.T) {
 	}
 	copies(0, "both logs end at entry", other, begun)
 	copies(1, "another log", empty, begun)
+	fatal.If(t, withEngine(begun, func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
+		return e.Create(ctx, "later", []byte(shop), 0)
+	}))
+	copies(1, "the log ends before its copy: the log's last entry is", other, begun)
 	fatal.If(t, os.Truncate(filepath.Join(data, host.LogDir, "00000000000000000001-0000000000000001.wal"), 5000))
 	copies(1, "cannot be read from entry", data, filepath.Join(root, "new"))
 }

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -13,9 +14,10 @@ type Copied interface {
 
 // Copy appends to a log the entries of from that it lacks, and returns the position after the last. The log must
 // continue from, starting at a position that from still holds. It may already contain some of the entries, if an
-// earlier copy was interrupted. Otherwise the error is ErrForeign. Copy succeeds only if both logs reach the same
-// running hash at the same entry. It marks a Copied log as unfinished, and leaves it to the caller to remove the mark. If progress is not nil, it is called with the number of entries copied so far and the
-// total.
+// earlier copy was interrupted. Otherwise the error is ErrForeign, or ErrBeyond if it contains later entries. Copy
+// succeeds only if both logs reach the same running hash at the same entry. It marks a Copied log as unfinished, and
+// leaves it to the caller to remove the mark. If progress is not nil, it is called with the number of entries copied so
+// far and the total.
 func Copy(ctx context.Context, to, from Log, progress func(done, total uint64)) (Position, error) {
 	have, err := to.Extent(ctx)
 	if err != nil {
@@ -36,7 +38,10 @@ func Copy(ctx context.Context, to, from Log, progress func(done, total uint64)) 
 		_, err = Locate(ctx, from, at)
 		return at, err
 	}
-	if _, err := locate(have.Last); err != nil {
+	if _, err := locate(have.Last); errors.Is(err, ErrBeyond) {
+		return Position{}, fmt.Errorf("%w its copy: the log's last entry is %d, and the copy's is %d", ErrBeyond, all.Last,
+			have.Last)
+	} else if err != nil {
 		return Position{}, fmt.Errorf("the log to copy to: %w", err)
 	}
 	if marked, ok := to.(Copied); ok {

@@ -73,7 +73,10 @@ func copyInto(ctx context.Context, to, from eventlog.Log, progress func(string, 
 			progress("copying", int(done), int(total))
 		}
 	})
-	if errors.Is(err, eventlog.ErrForeign) || errors.Is(err, eventlog.ErrBeyond) || errors.Is(err, eventlog.ErrRemoved) {
+	switch {
+	case errors.Is(err, eventlog.ErrBeyond):
+		err = hint.New(err, "copy in the other direction, or name another place: a service may have written to the copy")
+	case errors.Is(err, eventlog.ErrForeign), errors.Is(err, eventlog.ErrRemoved):
 		err = hint.New(err, "name a place without a log, or with a recent copy of the same log")
 	}
 	return at, explain(err)

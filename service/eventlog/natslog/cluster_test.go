@@ -211,8 +211,8 @@ func TestReplicasDuringWrites(t *testing.T) {
 
 // An operator learns which storage is full.
 func TestStorageIsFull(t *testing.T) {
-	err := natslog.Refused(&jetstream.APIError{Code: 503, ErrorCode: 10023, Description: "insufficient resources"})
-	if !errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "disk or their max_file_store is full") {
+	err := natslog.Refused(fmt.Errorf("nats: %w", &jetstream.APIError{Code: 503, ErrorCode: 10023}))
+	if !errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "max_file_store is full: nats: API error") {
 		t.Error(err)
 	}
 }

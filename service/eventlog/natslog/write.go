@@ -156,9 +156,9 @@ func refused(err error) error {
 	answer, is := errors.AsType[*jetstream.APIError](err)
 	switch {
 	case is && (answer.ErrorCode == noRoom || answer.ErrorCode == noStorage):
-		return fmt.Errorf("%w: the servers' disk or their max_file_store is full: %w", eventlog.ErrReopen, err)
+		return fmt.Errorf("%w: the servers' disk or their max_file_store is full: %w", eventlog.ErrReopen, answer)
 	case is:
-		return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+		return fmt.Errorf("%w: %w", eventlog.ErrReopen, answer)
 	}
 	return err
 }
