@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -239,16 +240,27 @@ func TestLeaderReachesNoServer(t *testing.T) {
 	r.until("ready again", func() bool { is, _ := ready(); return is })
 }
 
-// A service whose stream is lost notices it without any caller, and does not go on with an empty one.
+// A service whose stream is lost notices it without any caller, and does not go on with an empty one. Neither does one with
+// an empty data directory.
 func TestStreamIsLost(t *testing.T) {
 	url := natstest.URL(t)
 	r := runs(t, url, t.TempDir(), nil)
 	r.ask(201, "PUT", "/v1/placements/home", personal)
 	r.until("there is a snapshot", func() bool { return isFile(filepath.Join(r.data, SnapshotFile)) })
-	fatal.If(t, natstest.JetStream(t, url).DeleteStream("vitrine"))
+	js := natstest.JetStream(t, url)
+	r.until("there is a shared one", func() bool {
+		info, err := js.StreamInfo("OBJ_vitrine-snapshots")
+		return err == nil && info.State.Msgs >= 2
+	})
+	fatal.If(t, js.DeleteStream("vitrine"))
 	r.until("the loss is noticed", func() bool { return r.said("was removed") })
 	r.until("not ready", func() bool { status, _ := r.get("/readyz"); return status == 503 })
 	r.until("it says so", func() bool { return r.said("this log is empty, but another log wrote ") })
+	r.stop()
+	fresh := Default()
+	fresh.Data, fresh.Log.URL, fresh.Listen = t.TempDir(), url, "127.0.0.1:0"
+	begins := func(*engine.Engine) error { return errors.New("it begins a new log") }
+	expect.Part(Run(t.Context(), fresh, Options{Opened: begins}))(t, "this log is empty, but another log wrote OBJ_vitrine-snapshots")
 }
 
 // A leader that is stopped writes followers' decisions until its slowest caller gets an answer.

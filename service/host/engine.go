@@ -47,10 +47,8 @@ func OpenEngine(ctx context.Context, data string, o engine.Options, logger *slog
 		case errors.Is(err, eventlog.ErrBeyond):
 			return nil, newerThanLog(ctx, o.Store, paths, err)
 		}
-		if _, empty := o.Store.Position(ctx, 1); errors.Is(err, eventlog.ErrForeign) && errors.Is(empty, eventlog.ErrBeyond) {
-			return nil, hint.New(fmt.Errorf("this log is empty, but another log wrote %s", strings.Join(paths, " and ")),
-				"correct [log] url and stream, restore the log, or copy it there with vitrine log copy; to begin with "+
-					"an empty log, remove these snapshots")
+		if err := emptied(ctx, o.Store, err, strings.Join(paths, " and ")); err != nil {
+			return nil, err
 		}
 		logger.Warn("a snapshot is unusable: more of the log is replayed", "snapshot", path, "cause", err.Error())
 	}
@@ -65,6 +63,15 @@ func OpenEngine(ctx context.Context, data string, o engine.Options, logger *slog
 			"backup that no later release wrote")
 	}
 	return e, err
+}
+
+// emptied returns an error if a snapshot cannot be used because another log wrote it, and the log is empty.
+func emptied(ctx context.Context, log engine.Log, unusable error, snapshots string) error {
+	if _, empty := log.Position(ctx, 1); !errors.Is(unusable, eventlog.ErrForeign) || !errors.Is(empty, eventlog.ErrBeyond) {
+		return nil
+	}
+	return hint.New(fmt.Errorf("this log is empty, but another log wrote %s", snapshots), "correct [log] url and stream, "+
+		"restore the log, or copy it there with vitrine log copy; to begin with an empty log, remove these snapshots")
 }
 
 // newerThanLog names the snapshots that know later entries than the log.

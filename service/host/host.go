@@ -563,6 +563,9 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 		return OpenEngine(ctx, l.Data, o, l.Logger)
 	}
 	at, unfetched := l.fetchSnapshot(ctx)
+	if err := emptied(ctx, l.store, unfetched, "OBJ_"+l.shared.SnapshotBucket()); err != nil {
+		return nil, err
+	}
 	if unfetched != nil {
 		l.Logger.Warn("the snapshot beside the log is not used", "cause", unfetched.Error())
 	}

@@ -31,14 +31,15 @@ const (
 // ErrNoSnapshot is returned if there is no snapshot next to the log.
 var ErrNoSnapshot = errors.New("natslog: there is no snapshot beside the log")
 
-func (s *Store) snapshotBucket() string { return s.options.Stream + "-snapshots" }
+// SnapshotBucket names the object store of the snapshots.
+func (s *Store) SnapshotBucket() string { return s.options.Stream + "-snapshots" }
 
 // PutSnapshot stores a snapshot of the state at a position in the log, replacing the older one. A later one, which a log
 // that was restored from a backup leaves behind, is removed.
 func (s *Store) PutSnapshot(ctx context.Context, at eventlog.Position, data io.Reader) error {
 	store, err := ask(ctx, s, func(ctx context.Context) (jetstream.ObjectStore, error) {
 		return s.js.CreateOrUpdateObjectStore(ctx,
-			jetstream.ObjectStoreConfig{Bucket: s.snapshotBucket(), Replicas: s.replicas})
+			jetstream.ObjectStoreConfig{Bucket: s.SnapshotBucket(), Replicas: s.replicas})
 	})
 	if err == nil {
 		err = s.putSnapshot(ctx, store, at, data)
@@ -102,11 +103,11 @@ func (s *Store) tidySnapshots(ctx context.Context, store jetstream.ObjectStore) 
 	for _, o := range list {
 		known[o.info.NUID] = true
 	}
-	stream, err := s.js.Stream(ctx, "OBJ_"+s.snapshotBucket())
+	stream, err := s.js.Stream(ctx, "OBJ_"+s.SnapshotBucket())
 	if err != nil {
 		return err
 	}
-	chunks := "$O." + s.snapshotBucket() + ".C."
+	chunks := "$O." + s.SnapshotBucket() + ".C."
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(chunks+">"))
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func (s *Store) snapshots(ctx context.Context, store jetstream.ObjectStore) (lis
 		}
 		at, err := positionOf(info)
 		if err != nil {
-			s.options.Logger.WarnContext(ctx, "a snapshot beside the log is not used", "bucket", s.snapshotBucket(),
+			s.options.Logger.WarnContext(ctx, "a snapshot beside the log is not used", "bucket", s.SnapshotBucket(),
 				"object", name, "cause", err.Error())
 		}
 		list = append(list, stored{info, at})
@@ -165,7 +166,7 @@ func (s *Store) snapshots(ctx context.Context, store jetstream.ObjectStore) (lis
 func (s *Store) LastSnapshot(ctx context.Context) (at eventlog.Position, read func(ctx context.Context,
 	w io.Writer) error, err error) {
 	store, err := ask(ctx, s, func(ctx context.Context) (jetstream.ObjectStore, error) {
-		return s.js.ObjectStore(ctx, s.snapshotBucket())
+		return s.js.ObjectStore(ctx, s.SnapshotBucket())
 	})
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		return at, nil, ErrNoSnapshot
