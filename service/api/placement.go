@@ -177,7 +177,7 @@ type Preview struct {
 	Fields     []string  `json:"fields,omitempty" doc:"of restart: what changes that the learner depends on"`
 	Lost       *Loss     `json:"lost,omitempty" doc:"of restart: what the learner has learned, which is kept as a version; left out if it has learned nothing. Of end: what is lost"`
 	CanRelearn bool      `json:"can_relearn" doc:"whether relearn=log can learn it again from the log"`
-	MaxSize    int       `json:"max_size,omitzero" doc:"relearn=log would leave out decisions that showed more items"`
+	MaxSize    int       `json:"max_size,omitzero" doc:"relearn=log would skip decisions that showed more items: see the warnings"`
 }
 
 // Values of [Preview.Change].

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -109,6 +110,13 @@ type Relearning struct {
 	Skipped uint64         `json:"skipped" doc:"rounds that it refused, or on which it panicked"`
 	Problem string         `json:"problem,omitzero" doc:"its last problem"`
 	Policy  map[string]any `json:"policy" doc:"of the configuration that the placement will have"`
+	MaxSize int            `json:"max_size,omitzero" doc:"of that configuration, if it is smaller than the present one: decisions that showed more items are skipped, so it may take over only with relearn=accept"`
+}
+
+// SkipsLarger completes a sentence about a second learner with a smaller max_size.
+func SkipsLarger(size int) string {
+	return fmt.Sprintf("skips decisions that showed more than %d items: unless your requests ask for at most %[1]d, it may "+
+		"never learn half as many rounds, and then takes over only when you accept it", size)
 }
 
 // caughtUp is how many entries a second learner may be behind when it becomes the one that decides.

@@ -239,7 +239,7 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	err = e.state.Preview(&v, name, c, how)
 	var warnings []string
 	if v.Change != api.PreviewNone {
-		warnings = e.changeWarnings(name, c, now)
+		warnings = append(e.changeWarnings(name, c, now), sizeWarnings(v.MaxSize)...)
 	}
 	e.mu.RUnlock()
 	if err != nil {

@@ -60,14 +60,26 @@ func (e *Engine) relearning() (names []string) {
 	return names
 }
 
-// Relearning returns a placement's configuration after its relearning, or nil if it is not relearning.
-func (e *Engine) Relearning(name string) *setup.Config {
+// Relearning returns a placement's configuration after its relearning; ok is false if it is not relearning.
+func (e *Engine) Relearning(name string) (next api.Placement, ok bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if p := e.state.Placements[name]; p != nil && p.Relearning != nil {
-		return p.Relearning.Worker.Config
+	p := e.state.Placements[name]
+	if p == nil || p.Relearning == nil {
+		return next, false
 	}
-	return nil
+	c := p.Relearning.Worker.Config
+	next = c.Answer()
+	next.Warnings = append(next.Warnings, sizeWarnings(p.Smaller(c))...)
+	return next, true
+}
+
+// sizeWarnings warns of a second learner with a smaller size; size is 0 if it is not smaller.
+func sizeWarnings(size int) []string {
+	if size == 0 {
+		return nil
+	}
+	return []string{"the second learner of relearn=log " + api.SkipsLarger(size)}
 }
 
 // acceptRelearned lets a placement's second learner decide although it learned less than the present one.

@@ -120,7 +120,7 @@ func TestRelearning(t *testing.T) {
 	if c, _ := e.Config("home"); c.Seed != 2 {
 		t.Errorf("the first learner does not decide: %s", c.Canonical())
 	}
-	if c := e.Relearning("home"); c == nil || c.Policy["name"] != "another" {
+	if c, ok := e.Relearning("home"); !ok || c.Policy["name"] != "another" || c.Warnings != nil {
 		t.Error("there is no relearning")
 	}
 	last := func() api.PastEvent { t.Helper(); return fatal.Or(e.History(t.Context(), "home"))(t).Changes[0] }
@@ -258,7 +258,7 @@ func TestRelearningEnds(t *testing.T) {
 		is(t, "a change that no learner sees, which would be lost with the exchange", err, engine.ErrRelearning)
 		is(t, "a roll back", e.RollBack(t.Context(), "home", version, nil, 0), engine.ErrRelearning)
 		is(t, what, f(), nil)
-		if e.Relearning("home") != nil {
+		if _, ok := e.Relearning("home"); ok {
 			t.Errorf("%s: it goes on", what)
 		}
 		if u := b.Usage().Placements; len(e.Placements()) > 0 && u != charged(t, e, "home") || charge(e) != u {

@@ -65,10 +65,14 @@ func Of(s *api.Stats, warnings []string) []api.Health {
 	switch r := s.Relearning; {
 	case r == nil:
 	case !r.IsBehind() && r.LearnedLess(s.Learned) && (s.Guard == nil || s.Guard.Held == 0):
+		skips := ""
+		if r.MaxSize > 0 {
+			skips = " It " + api.SkipsLarger(r.MaxSize) + "."
+		}
 		l.say("warning", "The second learner has learned %s from the log, and the present one %s. It decides once it has "+
 			"learned half as many, or when you accept it: PUT its configuration with relearn=accept, or the present "+
-			"configuration to cancel it.",
-			hint.Count(int(r.Learned), "round"), hint.Count(int(s.Learned), "round"))
+			"configuration to cancel it.%s",
+			hint.Count(int(r.Learned), "round"), hint.Count(int(s.Learned), "round"), skips)
 	default:
 		l.say("note", "A second learner learns from the log: it is at entry %d of %d.", r.Entry, r.To)
 	}

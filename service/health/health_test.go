@@ -50,6 +50,10 @@ func TestHealth(t *testing.T) {
 			Relearning: &api.Relearning{Entry: entry, To: 1000, Learned: 4}}, nil)[0].Level
 	}
 	expect.Equal(t, [3]string{few(1000, 0), few(1, 0), few(1000, 1)}, [3]string{"warning", "note", "note"})
+	got = health.Of(&api.Stats{Outcomes: 1, Learned: 10, Relearning: &api.Relearning{Learned: 4, MaxSize: 2}}, nil)
+	if len(got) != 1 || !strings.Contains(got[0].Text, "to cancel it. It skips decisions that showed more than 2 items: ") {
+		t.Errorf("%+v", got)
+	}
 	for seconds, want := range map[float64]string{74: "ahead by 1m14s", -719 * 3600: "back by 719h0m0s"} {
 		got := health.Of(&api.Stats{Outcomes: 1, Held: &api.Held{Decisions: 1, Seconds: seconds}}, nil)
 		if len(got) != 1 || got[0].Key != health.Clock || !strings.HasPrefix(got[0].Text, "The clock moved "+want+", and ") {

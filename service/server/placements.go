@@ -22,8 +22,8 @@ func (s *Server) putPlacement(c *call) error {
 	if err != nil {
 		return api.InText(body, err)
 	}
-	if next := s.engine.Relearning(c.placement); how.Relearn && next != nil {
-		return c.answerJSON(http.StatusAccepted, next.Answer())
+	if next, ok := s.engine.Relearning(c.placement); how.Relearn && ok {
+		return c.answerJSON(http.StatusAccepted, next)
 	}
 	status := http.StatusOK
 	if created {

@@ -150,7 +150,7 @@ func relearning(loss *engine.LossError) string {
 		can += fmt.Sprintf(". The log no longer holds entries before %d", loss.LogFrom)
 	}
 	if loss.MaxSize > 0 {
-		can += fmt.Sprintf(". It skips decisions that showed more than %d items", loss.MaxSize)
+		can += ". The second learner " + api.SkipsLarger(loss.MaxSize)
 	}
 	return can
 }

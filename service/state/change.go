@@ -125,14 +125,18 @@ func (p *Placement) has(c *setup.Config) bool {
 	return bytes.Equal(p.canonical, c.Canonical())
 }
 
+// Smaller returns a configuration's size if it is smaller than the placement's, otherwise 0.
+func (p *Placement) Smaller(c *setup.Config) int {
+	if c.MaxSize < p.Config.MaxSize {
+		return c.MaxSize
+	}
+	return 0
+}
+
 // loss is the error of a change that would begin the learner again.
 func (p *Placement) loss(c *setup.Config) error {
-	smaller := 0
-	if c.MaxSize < p.Config.MaxSize {
-		smaller = c.MaxSize
-	}
 	return &LossError{
-		Placement: p.Name, Fields: p.Config.LearnerFields(c), MaxSize: smaller,
+		Placement: p.Name, Fields: p.Config.LearnerFields(c), MaxSize: p.Smaller(c),
 		OtherRows: !p.Config.Schema().Equal(c.Schema()),
 		Loss:      api.Loss{Rounds: p.Worker.rounds(), Versions: len(p.numbersOf(p.Worker))},
 	}

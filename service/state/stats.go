@@ -40,6 +40,7 @@ func (v *View) Stats(first uint64) api.Stats {
 	}
 	if p.Relearning != nil {
 		s.Relearning = p.Relearning.progress()
+		s.Relearning.MaxSize = p.Smaller(p.Relearning.Worker.Config)
 	}
 	s.Held = p.Open.Held()
 	if text := p.sound.Problem(); text != "" {

@@ -1118,7 +1118,7 @@ export interface Preview {
   fields?: readonly string[] | undefined;
   /** Of restart: what the learner has learned, which is kept as a version; left out if it has learned nothing. Of end: what is lost. */
   lost?: Loss | undefined;
-  /** Relearn=log would leave out decisions that showed more items. */
+  /** Relearn=log would skip decisions that showed more items: see the warnings. */
   max_size?: number | undefined;
   /** The configuration with its defaults, notes and warnings. */
   placement: Placement;
@@ -1183,6 +1183,8 @@ export interface Relearning {
   from_entry: number;
   /** Rounds that it has learned. */
   learned: number;
+  /** Of that configuration, if it is smaller than the present one: decisions that showed more items are skipped, so it may take over only with relearn=accept. */
+  max_size?: number | undefined;
   /** Of the configuration that the placement will have. */
   policy: Record<string, unknown>;
   /** Its last problem. */

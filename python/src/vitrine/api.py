@@ -1127,7 +1127,7 @@ class Preview(TypedDict):
     lost: NotRequired[Loss]
     """Of restart: what the learner has learned, which is kept as a version; left out if it has learned nothing. Of end: what is lost."""
     max_size: NotRequired[int]
-    """Relearn=log would leave out decisions that showed more items."""
+    """Relearn=log would skip decisions that showed more items: see the warnings."""
     placement: Placement
     """The configuration with its defaults, notes and warnings."""
 
@@ -1191,6 +1191,8 @@ class Relearning(TypedDict):
     """The first entry of the log that it learns from."""
     learned: int
     """Rounds that it has learned."""
+    max_size: NotRequired[int]
+    """Of that configuration, if it is smaller than the present one: decisions that showed more items are skipped, so it may take over only with relearn=accept."""
     policy: dict[str, Any]
     """Of the configuration that the placement will have."""
     problem: NotRequired[str]

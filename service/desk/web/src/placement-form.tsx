@@ -113,7 +113,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
             <fieldset>
               <legend>How to change it</legend>
               {preview.can_relearn ? (
-                <label class="choice"><input type="radio" name="how" checked={how === "relearn=log"} onChange={() => setHow("relearn=log")} /> Keep the present settings for now. A second learner reads the log and takes over once it has learned from half as many visits as the present one, or when you say so{preview.max_size ? `. It skips every visit that showed more than ${plural(preview.max_size, "item")}` : ""}</label>
+                <label class="choice"><input type="radio" name="how" checked={how === "relearn=log"} onChange={() => setHow("relearn=log")} /> Keep the present settings for now. A second learner reads the log and takes over once it has learned from half as many visits as the present one, or when you say so</label>
               ) : null}
               <label class="choice"><input type="radio" name="how" checked={how === "reset=true"} onChange={() => setHow("reset=true")} /> Vitrine begins again with nothing. The present state is kept as a version to go back to</label>
             </fieldset>
