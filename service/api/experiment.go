@@ -119,7 +119,8 @@ type ExperimentReport struct {
 	Learn        string          `json:"learn_from" enum:"own,all"`
 	MinGain      float64         `json:"min_gain"`
 	Decisions    uint64          `json:"decisions" doc:"decisions that count so far"`
-	ExpiredEarly uint64          `json:"expired_early,omitzero" doc:"decisions that left memory before the end of their attribution window. Decisions of the same time do not count: those that stay in memory have sold too often. Left out if 0"`
+	ExpiredEarly uint64          `json:"expired_early,omitzero" doc:"decisions that left memory before the end of their attribution window. Left out if 0"`
+	Discarded    uint64          `json:"discarded,omitzero" doc:"decisions that do not count because more than a fiftieth of those of the same sixteenth of the attribution window left memory: those that stay have sold too often. Left out if 0"`
 	Counts       *time.Time      `json:"counts_from,omitempty" doc:"latest time at which the next decisions will count; left out if no outcome is awaited: decisions that do not count yet then count with the next decision"`
 	Variants     []VariantReport `json:"variants" doc:"in the order of the configuration"`
 	Pairs        []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair is left out until both variants have decisions"`
@@ -303,9 +304,28 @@ func (r *ExperimentReport) leadOver(of, over *VariantReport) float64 {
 	return math.Inf(1)
 }
 
-// Gains returns the gains over the control of all variants that can be compared with it.
+// Made returns the number of decisions, counted or not.
+func (r *ExperimentReport) Made() (n uint64) {
+	for i := range r.Variants {
+		n += r.Variants[i].Made
+	}
+	return n
+}
+
+// Forgets reports whether too many decisions were discarded for a comparison.
+func (r *ExperimentReport) Forgets() bool { return ManyDiscarded(r.Discarded, r.Made()) }
+
+// ManyDiscarded reports whether so many decisions were discarded that the others may be unlike them: a fiftieth of those
+// made, and not only a few of the first ones.
+func ManyDiscarded(discarded, made uint64) bool { return discarded >= 32 && 50*discarded >= made }
+
+// Gains returns the gains over the control of all variants that can be compared with it. There is no gain if too many
+// decisions were discarded.
 func (r *ExperimentReport) Gains() []Gain {
 	list := []Gain{}
+	if r.Forgets() {
+		return list
+	}
 	for i := range r.Variants {
 		if v := &r.Variants[i]; v.Difference != nil {
 			list = append(list, Gain{v.Name, r.Control, true, r.From(), r.Decisions, *v.Difference,

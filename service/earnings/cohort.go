@@ -12,16 +12,21 @@ import (
 // counts as a whole, once its last decision has closed and all earlier cohorts have counted. Its sums are compared with
 // values known when it began.
 //
-// A cohort never counts if a decision left memory before its outcome: most of the decisions that stay are then sales.
+// A cohort is lost, and never counts, if more than one in [FewLost] of its decisions left memory before their outcome: too
+// many of the decisions that stay are then sales.
 type Cohorts[T any] []*Cohort[T]
 
 // Cohort sums the decisions from one part of the attribution window: see [Watch.Cohort].
 type Cohort[T any] struct {
-	Number int64 // time / length
-	Open   uint64
-	Lost   bool // whether a decision left memory before its outcome
-	Sums   T
+	Number  int64  // time / length
+	Open    uint64 // decisions that have not closed
+	Made    uint64 // all decisions
+	Evicted uint64 // those that left memory before their outcome
+	Sums    T
 }
+
+// Lost reports whether the cohort never counts.
+func (c *Cohort[T]) Lost() bool { return FewLost*c.Evicted > c.Made }
 
 func (l Cohorts[T]) find(number int64) (at int, found bool) {
 	return slices.BinarySearchFunc(l, number, func(c *Cohort[T], n int64) int { return cmp.Compare(c.Number, n) })
@@ -34,6 +39,7 @@ func (l *Cohorts[T]) Enter(number int64, begin func() T) {
 		*l = slices.Insert(*l, at, &Cohort[T]{Number: number, Sums: begin()})
 	}
 	(*l)[at].Open++
+	(*l)[at].Made++
 }
 
 // Leave removes a closed decision, and returns the sums to count it in, or nil if its cohort contains no open decision.
@@ -49,7 +55,7 @@ func (l Cohorts[T]) Leave(number int64) *T {
 // Lose notes that a decision leaves memory before its outcome. Call it before Leave.
 func (l Cohorts[T]) Lose(number int64) {
 	if at, found := l.find(number); found {
-		l[at].Lost = true
+		l[at].Evicted++
 	}
 }
 
@@ -62,23 +68,31 @@ func (l Cohorts[T]) Sums(number int64) *T {
 	return &l[at].Sums
 }
 
-// Next removes and returns the oldest cohort if it lies before the present one and all its decisions have closed.
-// Otherwise it returns nil. It drops cohorts that never count.
-func (l *Cohorts[T]) Next(present int64) *Cohort[T] {
-	for len(*l) > 0 && (*l)[0].Open == 0 && (*l)[0].Number < present {
-		c := (*l)[0]
-		if *l = slices.Delete(*l, 0, 1); !c.Lost {
-			return c
-		}
+// Take removes and returns the oldest cohort, lost or not, if it lies before the present one and all its decisions have
+// closed. Otherwise it returns nil.
+func (l *Cohorts[T]) Take(present int64) *Cohort[T] {
+	if len(*l) == 0 || (*l)[0].Open > 0 || (*l)[0].Number >= present {
+		return nil
 	}
-	return nil
+	c := (*l)[0]
+	*l = slices.Delete(*l, 0, 1)
+	return c
+}
+
+// Next is Take for cohorts that count. It drops lost ones.
+func (l *Cohorts[T]) Next(present int64) *Cohort[T] {
+	c := l.Take(present)
+	for c != nil && c.Lost() {
+		c = l.Take(present)
+	}
+	return c
 }
 
 // Copy returns a deep copy, given a way to copy sums.
 func (l Cohorts[T]) Copy(sums func(*T) T) Cohorts[T] {
 	own := slices.Clone(l)
 	for i, c := range own {
-		own[i] = &Cohort[T]{c.Number, c.Open, c.Lost, sums(&c.Sums)}
+		own[i] = &Cohort[T]{c.Number, c.Open, c.Made, c.Evicted, sums(&c.Sums)}
 	}
 	return own
 }
@@ -90,8 +104,7 @@ func (l *Cohorts[T]) Fields(f *fields.Fields, begin func() T, sums func(*T, *fie
 			*c = &Cohort[T]{Sums: begin()}
 		}
 		f.Int64(&(*c).Number)
-		f.Uvarint(&(*c).Open)
-		f.Flag(&(*c).Lost)
+		f.Uvarint(&(*c).Open, &(*c).Made, &(*c).Evicted)
 		sums(&(*c).Sums, f)
 	})
 	fields.Ascending(f, "cohorts", *l, func(c **Cohort[T]) int64 { return (*c).Number })

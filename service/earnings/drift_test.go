@@ -64,11 +64,11 @@ func TestDriftWithGaps(t *testing.T) {
 		if c := offered(now); k%2 == 0 {
 			e.Closed(atEnd(c, now), c, 10)
 		} else {
-			e.Abandoned(c.Entry, now, k == 61)
+			e.Abandoned(c.Entry, now, true, k == 61 || k == 63)
 		}
 		e.Advance(now, entry)
 	}
-	expect.Equal(t, e.Drift.all.decisions, 540, "of 19 cohorts, one of which lost a decision")
+	expect.Equal(t, e.Drift.all.decisions, 540, "of 19 cohorts, one of which lost two of its 60 decisions")
 	kept := offered(1200 * second)
 	e.Watch(Watch{Window: 16 * time.Minute, Share: 0.1}, entry) // with cohorts of the same length
 	e.Closed(atEnd(kept, 1200*second), kept, 10)

@@ -9,7 +9,8 @@ import (
 // gainError is the probability that an interval of a gain is ever wrong.
 const gainError = 0.05
 
-// FewLost is how many decisions there must be for each one that is lost to ignore the loss: it hides under 2% of them.
+// FewLost is how many decisions there must be for each one that is lost to ignore the loss: it hides under 2% of the
+// revenue.
 const FewLost = 50
 
 // gains returns how much more the policy earns, among the decisions in a bucket, than chance (if the placement drew
@@ -20,17 +21,18 @@ const FewLost = 50
 // A hold-out or an experiment shows the caller's sets at the same time as the policy's, and a fallback shows them while
 // the policy fails.
 //
-// There is no gain while too many decisions left memory before their outcome: the others contain too many sales.
+// There is no gain while too many decisions left memory before their outcome: the others contain too many sales. They may
+// all be of one mode, and so there is a gain over the caller's sets only if they are few for each side.
 func (s *Series) gains(b *bucket) []api.Gain {
 	list := []api.Gain{}
-	if b.evicted > 0 && FewLost*b.evicted >= b.closed() {
+	if FewLost*b.evicted >= b.closed() {
 		return list
 	}
 	if m := b.leads(); m.N > 0 {
 		low, high := m.Interval(gainError)
 		list = append(list, api.NewGain(api.OverChance, m.N, b.within(low, m.Average(), high)))
 	}
-	if mine, other := b.mean(0), b.mean(2); !s.elsewhere && mine.N > 0 && other.N > 0 {
+	if mine, other := b.mean(0), b.mean(2); !s.elsewhere && min(mine.N, other.N) > FewLost*b.evicted {
 		difference := mine.Average() - other.Average()
 		low, high := mine.Low(gainError/4)-other.High(gainError/4), mine.High(gainError/4)-other.Low(gainError/4)
 		list = append(list, api.NewGain(api.OverBaseline, mine.N, b.within(low, difference, high)))

@@ -10,6 +10,7 @@ import (
 
 	"vitrine/internal/confseq"
 	"vitrine/internal/expect"
+	"vitrine/internal/fields"
 	"vitrine/internal/long"
 	"vitrine/internal/precise"
 	"vitrine/service/api"
@@ -48,15 +49,21 @@ func TestCohorts(t *testing.T) {
 	for c := l.Next(6); c != nil; c = l.Next(6) {
 		have = append(have, *c)
 	}
-	expect.Equal(t, have, []Cohort[int]{{Number: 3, Sums: 304}, {Number: 5, Sums: 503}})
-	for _, number := range []int64{6, 6, 7} {
+	expect.Equal(t, have, []Cohort[int]{{Number: 3, Made: 1, Sums: 304}, {Number: 5, Made: 2, Sums: 503}})
+	for k := range 99 {
+		number := int64(6 + min(k/49, 1)) // 49 and 50 decisions
 		enter(number)
 		l.Leave(number)
 	}
 	l.Lose(6) // as late as that
+	l.Lose(7)
 	l.Lose(8)
+	out := fields.Writer(nil)
+	l.Fields(&out, func() int { return 0 }, func(*int, *fields.Fields) {})
+	in := fields.Reader(out.Rest())
+	l.Fields(&in, func() int { return 7 }, func(*int, *fields.Fields) {})
 	if c := l.Next(8); c == nil || c.Number != 7 || len(l) != 0 {
-		t.Errorf("after a cohort that lost a decision comes %+v", c)
+		t.Errorf("after a cohort that lost more than a fiftieth comes %+v", c)
 	}
 	if len(copied) != 2 || copied[0].Open != 1 || copied[1].Sums != 503 {
 		t.Errorf("a copy changes with the original: %+v", copied)
@@ -106,7 +113,7 @@ func (r *randomized) expire() {
 	for len(r.open) > 0 && r.open[0].at <= r.now {
 		c := r.open[0].c
 		if r.open = r.open[1:]; r.evicts > 0 && c.Choice == 0 && c.Entry%uint64(r.evicts) == 0 {
-			r.of.Abandoned(c.Entry, c.Time, true)
+			r.of.Abandoned(c.Entry, c.Time, true, true)
 		} else {
 			r.of.Closed(atEnd(c, c.Time), c, 16)
 		}
@@ -171,7 +178,8 @@ func TestCoverageOfGains(t *testing.T) {
 	}
 }
 
-// There is no gain once a fiftieth of the decisions left memory. The guard counts no sale of a time when others left.
+// There is no gain once a fiftieth of the decisions left memory, or, over the caller's sets, of one side's. Neither the
+// guard nor the gain over chance counts a sale of a time when others left.
 func TestEvictedEarnings(t *testing.T) {
 	for evicts, gains := range map[int]int{1: 0, 20: 0, 100: 1} {
 		r := &randomized{rng: rand.New(rand.NewPCG(1, 9)), evicts: evicts}
@@ -189,6 +197,28 @@ func TestEvictedEarnings(t *testing.T) {
 		}
 		if share := 0.73 / float64(evicts); math.Abs(c.EvictedShare-share) > 0.03+share/4 {
 			t.Errorf("one of %d: a share of %v left memory", evicts, c.EvictedShare)
+		}
+	}
+	r := &randomized{rng: rand.New(rand.NewPCG(1, 9))}
+	r.of.Watch(drawing, 1)
+	for range 10_000 {
+		r.decide(0.3, 0.2)
+	}
+	before := r.of.Series.Recent(r.now, 0, 0).Gains
+	r.evicts = 1
+	for range 30 {
+		r.decide(0.3, 0.2)
+	}
+	r.now += int64(time.Hour)
+	r.expire()
+	r.of.Advance(r.now, r.n)
+	if g := r.of.Series.Recent(r.now, 0, 0).Gains; len(g) != 1 || g[0].Decisions > before[0].Decisions+10 {
+		t.Errorf("the last decisions are evicted: %+v, want %+v", g, before)
+	}
+	for evicted, gains := range map[uint64]int{1: 1, 10: 0} {
+		b := &bucket{evicted: evicted, arms: [3]offer.Totals{{Rounds: 100}, {}, {Rounds: 5000}}}
+		if g := new(Series).gains(b); len(g) != gains {
+			t.Errorf("%d evicted, perhaps of 100 by the policy: %+v", evicted, g)
 		}
 	}
 }

@@ -214,8 +214,11 @@ func (s *Series) closed(entry uint64, time int64, o *offer.Closed, w *Watch) {
 	}
 }
 
-// evicted notes that a decision made at a time left memory before its outcome.
-func (s *Series) evicted(time int64) {
+// evicted notes that a decision made at a time left memory before its outcome. Call it before closed.
+func (s *Series) evicted(entry uint64, time int64, w *Watch) {
+	if entry > s.since && w.drawsSets() {
+		s.leads.Lose(time / w.Cohort())
+	}
 	if b := s.at(time); b != nil {
 		b.evicted++
 	}

@@ -97,7 +97,7 @@ func TestMemorySeconds(t *testing.T) {
 		for window, want := range map[string]bool{"24h": true, "1s": false} {
 			v := fatal.Or(e.Preview(t.Context(), "home", []byte(strings.TrimSuffix(small, "}")+`,"attribution_window":"`+window+
 				`","holdout_share":0.1}`), engine.Change{}, 0))(t)
-			if got := strings.Contains(strings.Join(v.Placement.Warnings, "; "), "memory_bytes hold "); got != want {
+			if got := strings.Contains(strings.Join(v.Placement.Warnings, "; "), "memory_bytes hold the decisions of "); got != want {
 				t.Errorf("a window of %s: %q", window, v.Placement.Warnings)
 			}
 		}

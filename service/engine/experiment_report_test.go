@@ -80,6 +80,33 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
+// A deferred page that was never shown may leave memory: the others of the same time count.
+func TestEvictedUnseen(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", onTrial(`{"name":"x","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"policy","policy":{"name":"1"},"share":0.5}]}`))
+	s := newBoutique(t, e, 0, 0)
+	for i := range 200 {
+		s.now += minute
+		r := stock("", 2)
+		r.ShopperID, r.Defer = fmt.Sprint(i), true
+		a := fatal.Or(e.Decide(t.Context(), "home", r, s.now))(t)
+		if i%2 == 0 {
+			fatal.If(t, e.Activate(t.Context(), "home", a.Decision, s.now))
+			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, "", s.now))
+		}
+		fatal.Or(e.EvictBefore(t.Context(), e.Sequence()+1, s.now-10*minute, s.now))(t)
+		s.expire()
+	}
+	s.now += 40 * minute
+	s.expire()
+	if r := s.report(); r.Decisions != 100 || r.ExpiredEarly != 0 || r.Discarded != 0 {
+		t.Errorf("%d decisions count, %d left memory, and %d are discarded: %+v", r.Decisions, r.ExpiredEarly, r.Discarded, r.Verdict)
+	}
+	if early := fatal.Or(e.Stats("home"))(t).ExpiredEarly; early < 80 {
+		t.Errorf("%d pages left memory", early)
+	}
+}
+
 // The stop rule, for differences that are certain, are not, and are too small.
 func TestStopRule(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -280,9 +280,10 @@ func (e *Engine) changeWarnings(name string, c *setup.Config, now int64) (list [
 		}
 	}
 	if held := p.MemorySeconds(c); held > 0 && held < c.Window().Seconds() && (c.Experiment != nil || c.Holdout > 0) {
-		list = append(list, fmt.Sprintf("memory_bytes hold %.3g seconds of decisions at the present rate, which is shorter "+
-			"than the attribution window of %s: report decisions without a sale, or raise memory_bytes, because decisions "+
-			"that leave memory before their outcome stop an experiment", held, c.AttributionWindow))
+		list = append(list, fmt.Sprintf("at the present rate memory_bytes hold the decisions of %s, which is shorter than "+
+			"the attribution window of %s: report decisions without a sale, or raise memory_bytes, because decisions that "+
+			"wait longer leave memory before their outcome, and stop an experiment",
+			time.Duration(held*1e9).Round(time.Second), c.AttributionWindow))
 	}
 	return list
 }

@@ -211,7 +211,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	}
 	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen,
 		Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
-	r.leave(c)
+	r.leave(c, false)
 	switch {
 	case !r.isOf(p.Learner):
 		p.Earnings.Counts.Stale++
@@ -245,18 +245,19 @@ func (p *Placement) releaseSales(sequence uint64) {
 	}
 }
 
-// leave closes a decision in the comparisons in which it counts. c is nil for a decision that is not learned.
-func (r *Record) leave(c *offer.Closed) {
+// leave closes a decision in the comparisons in which it counts. c is nil for a decision that is not learned. isLost says
+// that it left memory before its outcome.
+func (r *Record) leave(c *offer.Closed, isLost bool) {
 	p := r.placement
 	length := p.Earnings.Guard.Watch.Cohort()
 	for i, e := range p.comparisons() {
 		if e == nil || r.marks[i] == 0 {
 			continue
 		}
-		switch r.Status {
-		case evicted:
+		switch {
+		case isLost:
 			e.Lose(r.Entry, r.time, length)
-		case chosen, expired:
+		case r.Status == chosen || r.Status == expired:
 			e.See(r.marks[i], r.Entry, r.time, length)
 		}
 		e.Leave(r.Entry, r.time, length, c, p.segment(c))
@@ -266,9 +267,10 @@ func (r *Record) leave(c *offer.Closed) {
 // abandon ends the wait for an outcome without teaching the learner.
 func (s *State) abandon(r *Record, to status) {
 	r.placement.Open.Remove(r)
+	isLost := to == evicted && r.Status == open // a page that was never shown sells nothing
 	r.Status = to
-	r.leave(nil)
-	r.placement.Earnings.Abandoned(r.Entry, r.time, to == evicted)
+	r.leave(nil, isLost)
+	r.placement.Earnings.Abandoned(r.Entry, r.time, to == evicted, isLost)
 	r.placement.releaseSales(s.Position.Sequence)
 	s.shelve(r, nil)
 }

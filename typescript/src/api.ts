@@ -370,13 +370,15 @@ export interface ExperimentReport {
   counts_from?: string | undefined;
   /** Decisions that count so far. */
   decisions: number;
+  /** Decisions that do not count because more than a fiftieth of those of the same sixteenth of the attribution window left memory: those that stay have sold too often. Left out if 0. */
+  discarded?: number | undefined;
   /** Left out while it runs. */
   ended?: string | undefined;
   /** When it ends, if the configuration says so. */
   ends?: string | undefined;
   /** The entry of the log that began it. */
   entry: number;
-  /** Decisions that left memory before the end of their attribution window. Decisions of the same time do not count: those that stay in memory have sold too often. Left out if 0. */
+  /** Decisions that left memory before the end of their attribution window. Left out if 0. */
   expired_early?: number | undefined;
   learn_from: "own" | "all";
   /** What else the variants change; conversion and items come first. */

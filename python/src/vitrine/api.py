@@ -390,6 +390,8 @@ class ExperimentReport(TypedDict):
     """Latest time at which the next decisions will count; left out if no outcome is awaited: decisions that do not count yet then count with the next decision."""
     decisions: int
     """Decisions that count so far."""
+    discarded: NotRequired[int]
+    """Decisions that do not count because more than a fiftieth of those of the same sixteenth of the attribution window left memory: those that stay have sold too often. Left out if 0."""
     ended: NotRequired[str]
     """Left out while it runs."""
     ends: NotRequired[str]
@@ -397,7 +399,7 @@ class ExperimentReport(TypedDict):
     entry: int
     """The entry of the log that began it."""
     expired_early: NotRequired[int]
-    """Decisions that left memory before the end of their attribution window. Decisions of the same time do not count: those that stay in memory have sold too often. Left out if 0."""
+    """Decisions that left memory before the end of their attribution window. Left out if 0."""
     learn_from: Literal["own", "all"]
     metrics: list[MetricReport]
     """What else the variants change; conversion and items come first."""

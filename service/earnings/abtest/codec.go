@@ -119,7 +119,7 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	for v := range e.later {
 		f.Float(e.later[v].Parts())
 	}
-	f.Uvarint(&e.widest.Entry, &e.evicted)
+	f.Uvarint(&e.widest.Entry, &e.evicted, &e.dropped)
 	f.Float(&e.widest.Value)
 	fields.Elements(f, e.asked)
 	fields.Elements(f, e.units)

@@ -26,6 +26,7 @@ type Experiment struct {
 	later    []precise.Sum  // revenue from late outcomes and corrections, by class
 	asked    []uint64       // number of decisions, by class
 	evicted  uint64         // decisions that left memory before their outcome
+	dropped  uint64         // decisions in lost cohorts that are over
 	units    []uint64       // number of units, by class
 	signs    []signs        // by class
 	widest   widest         // of the decisions that count
@@ -345,8 +346,12 @@ func (e *Experiment) recount(s *sample, class int, c *eventlog.Corrected, n earn
 
 // Advance adds the cohorts that are complete at a time.
 func (e *Experiment) Advance(now, length int64) {
-	for c := e.cohorts.Next(now / length); c != nil; c = e.cohorts.Next(now / length) {
-		e.take(c.Sums, (c.Number+1)*length)
+	for c := e.cohorts.Take(now / length); c != nil; c = e.cohorts.Take(now / length) {
+		if c.Lost() {
+			e.dropped += c.Made
+		} else {
+			e.take(c.Sums, (c.Number+1)*length)
+		}
 	}
 }
 

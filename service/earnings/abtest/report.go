@@ -8,7 +8,6 @@ import (
 
 	"vitrine/internal/confseq"
 	"vitrine/service/api"
-	"vitrine/service/earnings"
 	"vitrine/service/offer"
 )
 
@@ -79,13 +78,11 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	r := &api.ExperimentReport{
 		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, MinGain: d.MinGain,
 		Starts: d.Starts, Ends: d.Ends, SegmentBy: d.Segments,
-		Decisions: e.Results.Mean.N, ExpiredEarly: e.evicted, Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
+		Decisions: e.Results.Mean.N, ExpiredEarly: e.evicted, Discarded: e.dropped,
+		Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
 		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
 	}
-	next := slices.IndexFunc(e.cohorts, func(c *earnings.Cohort[*sample]) bool { return !c.Lost })
-	if next >= 0 && e.cohorts[next].Open > 0 {
-		r.Counts = new(timeOf((e.cohorts[next].Number+1)*cohort + int64(window)))
-	}
+	r.Counts = e.nextCounts(window, cohort)
 	counted := uint64(0)
 	for _, n := range e.units {
 		counted += n
@@ -141,6 +138,21 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	return r
 }
 
+// nextCounts returns the latest time at which the next cohort counts, or nil if it waits for no outcome: neither for its
+// own nor for one of an earlier cohort that is lost.
+func (e *Experiment) nextCounts(window time.Duration, length int64) *time.Time {
+	var latest *time.Time
+	for _, c := range e.cohorts {
+		if c.Open > 0 {
+			latest = new(timeOf((c.Number+1)*length + int64(window)))
+		}
+		if !c.Lost() {
+			return latest
+		}
+	}
+	return nil
+}
+
 // distinct estimates how many units a variant was shown to, given how many of all counted hashes were of its units. Units
 // of one hash count once: n units take m(1 − exp(−n/m)) of m hashes on average (linear counting).
 func distinct(units, counted uint64) uint64 {
@@ -171,8 +183,10 @@ func (e *Experiment) outlier(currency string) string {
 const outlierTimes = 100
 
 // Gain returns how much more the decisions earn that a hold-out compares with; ok is false before both sides have some.
+// There is no gain while too many decisions were discarded.
 func (e *Experiment) Gain() (g api.Gain, ok bool) {
 	d, ok := e.difference(notHeldOut, heldOut)
+	ok = ok && !api.ManyDiscarded(e.dropped, e.asked[notHeldOut]+e.asked[heldOut])
 	n := e.groups[notHeldOut].Rounds
 	late := api.PerDecision(e.later[notHeldOut].Value(), n) - api.PerDecision(e.later[heldOut].Value(), e.groups[heldOut].Rounds)
 	return api.Gain{Over: api.Holdout, Randomized: true, Since: timeOf(e.begun), Decisions: n, PerDecision: d,

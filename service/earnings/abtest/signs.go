@@ -175,17 +175,14 @@ func (e *Experiment) unseen(class int, v *api.VariantReport) {
 	}
 }
 
-// forgotten returns why the decisions that count cannot be compared, or "". The lost ones' cohorts do not count.
+// forgotten returns why the decisions that count cannot be compared, or "".
 func forgotten(r *api.ExperimentReport) string {
-	made := uint64(0)
-	for i := range r.Variants {
-		made += r.Variants[i].Made
-	}
-	if r.ExpiredEarly == 0 || fewLost*r.ExpiredEarly < made {
+	if !r.Forgets() {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d decisions left memory before their outcome: do not trust the differences, raise "+
-		"memory_bytes, or report decisions without a sale, and begin another experiment", r.ExpiredEarly, made)
+	return fmt.Sprintf("%d of %d decisions do not count because %d of the same times left memory before their outcome: do "+
+		"not trust the differences, raise memory_bytes or the log's [retention], or report decisions without a sale, and "+
+		"begin another experiment", r.Discarded, r.Made(), r.ExpiredEarly)
 }
 
 // unlikeSeen returns why the decisions that count cannot be compared, or "".

@@ -32,6 +32,7 @@ type trial struct {
 	lost     [2]int                       // from which decision until which the last variant's sales do not arrive
 	times    float64                      // reported value of the last variant's sales, in declared revenues; 0 without
 	evicted  [2]int                       // from which decision until which those without a sale leave memory
+	apart    int                          // if above 1: only one in so many of these
 	refunds  []float64                    // share of the sales that are refunded before they count, by variant; nil for 0
 	segments func(unit int) (value string,
 		own float64) // of a shopper, who buys own times as often; nil without segments
@@ -96,7 +97,7 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 			closed.Measured = []eventlog.Measurement{{Name: c.metric.Name, Value: c.measured(closed.Earned())}}
 		}
 		e.Enter(entry, now, cohort, o)
-		if closed.Choice == 0 && n >= c.evicted[0] && n < c.evicted[1] {
+		if closed.Choice == 0 && n >= c.evicted[0] && n < c.evicted[1] && n%max(c.apart, 1) == 0 {
 			e.Lose(entry, now, cohort)
 			e.Leave(entry, now, cohort, nil, "")
 		} else {
@@ -321,17 +322,18 @@ func restores(t *testing.T, e *abtest.Experiment, want *api.ExperimentReport) {
 	expect.Equal(t, again.Report("", window, cohort), want, "restored")
 }
 
-// Sales of decisions that stay in memory do not count if others of the same time left it, and an experiment stops once a
-// fiftieth of its decisions left.
+// Sales of decisions that stay in memory do not count if more than a fiftieth of those of the same time left it. An
+// experiment stops, and its gain is left out, once a fiftieth of its decisions do not count.
 func TestEvictedDecisions(t *testing.T) {
 	for _, c := range []struct {
 		evicted [2]int
+		apart   int
 		count   uint64 // decisions that count
 		stops   bool
-	}{{[2]int{0, 6000}, 0, true}, {[2]int{3000, 3060}, 5900, false}, {[2]int{3050, 3150}, 5800, false},
-		{[2]int{5000, 5200}, 5800, true}} {
+	}{{[2]int{0, 6000}, 1, 0, true}, {[2]int{3000, 3060}, 1, 5900, false}, {[2]int{3050, 3150}, 1, 5800, true},
+		{[2]int{2000, 3000}, 20, 5000, true}, {[2]int{0, 6000}, 50, 5890, false}} {
 		// per visit "a" earns 0.1, and "b" 0.08, but a sale of "b" is worth 2
-		trial := trial{rates: []float64{0.1, 0.04}, prices: []float64{1, 2}, evicted: c.evicted}
+		trial := trial{rates: []float64{0.1, 0.04}, prices: []float64{1, 2}, evicted: c.evicted, apart: c.apart}
 		var last *api.ExperimentReport
 		e := trial.play(1, 6000, func(r *api.ExperimentReport) {
 			if last = r; r.Verdict.Result == api.Ship {
@@ -339,19 +341,77 @@ func TestEvictedDecisions(t *testing.T) {
 			}
 		})
 		restores(t, e, last)
-		reason := fmt.Sprintf("%d of 6000 decisions left memory before their outcome: do not trust the differences", last.ExpiredEarly)
+		reason := fmt.Sprintf("%d of 6000 decisions do not count because %d of the same times left memory before their outcome: "+
+			"do not trust the differences", last.Discarded, last.ExpiredEarly)
 		if last.Decisions != c.count || strings.HasPrefix(last.Verdict.Reason, reason) != c.stops ||
-			(last.Verdict.Result == api.Stop) != c.stops {
+			c.stops && last.Verdict.Result != api.Stop {
 			t.Errorf("%v: %d of %d decisions count: %+v", c.evicted, last.Decisions, 6000, last.Verdict)
 		}
-		if math.Abs(float64(last.ExpiredEarly)-0.93*float64(c.evicted[1]-c.evicted[0])) > 80 {
+		if math.Abs(float64(last.ExpiredEarly)-0.93*float64((c.evicted[1]-c.evicted[0])/c.apart)) > 80 {
 			t.Errorf("%d decisions of %v left memory", last.ExpiredEarly, c.evicted)
+		}
+		if (len(last.Gains()) == 0) != c.stops {
+			t.Errorf("%v: the gains are %+v", c.evicted, last.Gains())
 		}
 		for v, rate := range trial.rates {
 			if g := last.Variants[v].Group; g.Rounds > 0 && math.Abs(float64(g.Purchases)/float64(g.Rounds)-rate) > 0.02 {
 				t.Errorf("%d of %d decisions sold", g.Purchases, g.Rounds)
 			}
 		}
+	}
+	for made, many := range map[uint64]bool{40: true, 1600: true, 1601: false} {
+		if api.ManyDiscarded(31, made) || api.ManyDiscarded(32, made) != many {
+			t.Errorf("of %d decisions 31 or 32 are discarded", made)
+		}
+	}
+}
+
+// A lost cohort with an open decision delays the next one, which counts once that decision has closed. A hold-out has no
+// gain once too many decisions do not count.
+func TestLostCohorts(t *testing.T) {
+	e := abtest.NewHoldout(0.5, 1, 0, cohort)
+	entry := uint64(1)
+	visit := func(number int64, sells, evicts bool) func() {
+		entry++
+		entry, at, unit := entry, number*cohort, abtest.Unit("home", fmt.Sprint(entry))
+		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{1}},
+			Estimates: offer.Estimates{Variant: e.Name(e.Class(unit)), Unit: unit}}
+		e.Enter(entry, at, cohort, o)
+		return func() {
+			closed := &offer.Closed{Offer: o, Entry: entry, Time: at}
+			if evicts {
+				e.Lose(entry, at, cohort)
+				closed = nil
+			} else if sells {
+				closed.Choice = 1
+			}
+			e.Leave(entry, at, cohort, closed, "")
+		}
+	}
+	counts := func(want *time.Time) {
+		t.Helper()
+		e.Advance(5*cohort, cohort)
+		expect.Equal(t, e.Report("", window, cohort).Counts, want)
+	}
+	for n := range 1000 {
+		visit(0, n%5 == 0, false)()
+	}
+	last := visit(1, false, false)
+	visit(1, false, true)()
+	counts(nil)
+	visit(2, true, false)()
+	counts(new(time.Unix(0, 2*cohort+int64(window)).UTC()))
+	last()
+	counts(nil)
+	if g, ok := e.Gain(); !ok || g.Decisions < 400 {
+		t.Errorf("%+v, %v", g, ok)
+	}
+	for range 40 {
+		visit(3, false, true)()
+	}
+	e.Advance(5*cohort, cohort)
+	if g, ok := e.Gain(); ok {
+		t.Errorf("%+v although 42 of 1043 decisions do not count", g)
 	}
 }
 
