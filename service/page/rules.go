@@ -98,8 +98,12 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 	if len(pins) == 0 || err == nil && len(r.unmet) == len(r.excluded(c)) || r.work.Exceeded() {
 		return family, err
 	}
-	var kept []int
+	all, wrong, least := family, err, r.unmet
 	family, err = r.with(rules, nil, c)
+	if err == nil && wrong == nil && slices.Equal(r.unmet, least) {
+		return all, nil
+	}
+	var kept []int
 	for k := 0; k < len(pins) && err == nil; k++ {
 		unmet, more := r.unmet, append(slices.Clone(kept), pins[k])
 		pinned, wrong := r.with(rules, more, c)
