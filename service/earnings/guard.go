@@ -3,6 +3,7 @@ package earnings
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"time"
 
 	"vitrine/internal/confseq"
@@ -111,28 +112,56 @@ func (t *takings) add(c *guarded, compares bool) {
 }
 
 // weeks are the policy's earnings in whole weeks. They restart after minPeriodSize decisions.
+//
+// A week with a pause, an outage or cohorts that never count may consist of quiet hours. It is whole if it has decisions
+// in the same quarters of days as the first week, but for maxQuarters. A week with more quarters becomes the first one.
 type weeks struct {
 	number   uint64 // of the present week; 0 during the apprenticeship
 	start    int64  // start of the present week
+	quarters uint64 // one bit for each quarter of a day in the present week that has decisions
+	all      uint64 // the first week's quarters
 	compares bool   // whether predictions have been compared from the first day of a week on
 	present  takings
-	whole    takings      // present, when the last week ended
+	whole    takings      // present, when the last week ended; empty if that week was not whole
 	first    confseq.Mean // earnings in the first week
 }
 
-// take adds a cohort that began at a time, and starts the next week if this one is over.
-func (w *weeks) take(c *guarded, at int64, entry uint64) {
-	if w.number == 0 || at-w.start >= int64(week) {
-		if w.whole = w.present; w.number == 1 {
-			w.first = w.whole.earned
-		}
-		if w.number < 2 || w.whole.earned.N >= minPeriodSize {
-			w.present = takings{Entry: entry}
-		}
-		w.number, w.start = w.number+1, at
+// take adds a cohort from one time to another, and starts the next week if this one is over, or the clock was set back.
+func (w *weeks) take(c *guarded, from, to int64, entry uint64) {
+	if isBack := from < w.start; w.number == 0 || isBack || from-w.start >= int64(week) {
+		w.end(isBack, entry)
+		w.start, w.quarters = from, 0
 	}
-	w.compares = w.compares || c.compared && at-w.start < int64(day)
+	w.quarters |= cover(from, to, quarter, 28)
+	w.compares = w.compares || c.compared && from-w.start < int64(day)
 	w.present.add(c, w.compares)
+}
+
+// end ends the present week.
+func (w *weeks) end(isBack bool, entry uint64) {
+	lacks := func(quarters, of uint64) bool { return bits.OnesCount64(of&^quarters) > maxQuarters }
+	isWhole := w.number > 0 && !isBack && (w.number == 1 || !lacks(w.quarters, w.all))
+	w.whole = takings{}
+	if isWhole {
+		w.whole = w.present
+		if w.number == 1 || lacks(w.all, w.quarters) {
+			w.first, w.all = w.whole.earned, w.quarters
+		}
+	}
+	if isWhole || w.number == 0 {
+		w.number++
+	}
+	if w.number <= 2 || !isWhole || w.whole.earned.N >= minPeriodSize {
+		w.present = takings{Entry: entry}
+	}
+}
+
+// cover returns one bit for each unit of time from one time to another, modulo a number of units.
+func cover(from, to int64, unit time.Duration, modulo int64) (set uint64) {
+	for k := range min((to-1)/int64(unit)-from/int64(unit)+1, modulo) {
+		set |= 1 << uint64((from/int64(unit)+k)%modulo)
+	}
+	return set
 }
 
 // guarded are a cohort's sums.
@@ -162,6 +191,8 @@ const (
 	apprenticeship = 500 // decisions
 	day            = 24 * time.Hour
 	week           = 7 * day
+	quarter        = day / 4
+	maxQuarters    = 2 // that a week may lack
 	minPeriod      = day
 	minPeriodSize  = 5000 // decisions
 	cohortShare    = 16   // of the attribution window
@@ -173,10 +204,14 @@ const (
 )
 
 // Restart drops the sums and ends any alarm. Watching starts after an entry. How late sales are reported is still known:
-// a checkout that breaks with the change that restarts the guard must ring, too.
+// a checkout that breaks with the change that restarts the guard must ring, too. Your own pages stay known, unless they
+// raised an alarm because demand may have fallen: it would ring again each week.
 func (g *Guard) Restart(entry uint64) {
-	*g = Guard{Watch: g.Watch, Currency: g.Currency, since: entry, baseline: g.baseline, weekdays: g.weekdays,
-		sales: g.sales.again(g.Watch.Window)}
+	next := Guard{Watch: g.Watch, Currency: g.Currency, since: entry, sales: g.sales.again(g.Watch.Window)}
+	if !g.keeps || g.Earnings == nil || g.Earnings.Check != "baseline" {
+		next.baseline, next.weekdays = g.baseline, g.weekdays
+	}
+	*g = next
 	g.Entry = entry
 }
 
@@ -219,6 +254,9 @@ func (g *Guard) Leave(entry uint64, time int64, o *offer.Closed) {
 	}
 	if c := g.cohorts.Leave(time / g.Watch.Cohort()); c != nil && o != nil {
 		c.add(o, &g.Watch)
+		if o.Predicted {
+			g.sales.taught++
+		}
 	}
 }
 
@@ -290,7 +328,7 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 		if c == nil {
 			return false, nil
 		}
-		g.take(&c.Sums, c.Number*length, entry)
+		g.take(&c.Sums, c.Number*length, (c.Number+1)*length, entry)
 		if c := g.test(); c != nil {
 			g.Earnings = &api.Alarm{Check: c.Name, Detail: g.detail(c), Time: time.Unix(0, now).UTC(), Entry: entry,
 				Chance: c.alpha}
@@ -304,23 +342,23 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 	return false, nil
 }
 
-// take adds a cohort that began at a time, and starts the next period if this one is over.
-func (g *Guard) take(c *guarded, at int64, entry uint64) {
+// take adds a cohort from one time to another, and starts the next period if this one is over.
+func (g *Guard) take(c *guarded, from, to int64, entry uint64) {
 	if g.baseline.Add(&c.baseline); c.baseline.Sums.N > 0 {
-		g.weekdays |= 1 << (uint64(at/int64(day)) % 7)
+		g.weekdays |= cover(from, to, day, 7)
 	}
 	if g.period == 0 && g.earned.N+c.earned.Sums.N > apprenticeship ||
-		g.period > 0 && g.earned.N >= minPeriodSize && at-g.start >= int64(minPeriod) {
+		g.period > 0 && g.earned.N >= minPeriodSize && (from-g.start >= int64(minPeriod) || from < g.start) {
 		g.period++
-		g.sums, g.start = sums{takings: takings{Entry: entry}}, at
+		g.sums, g.start = sums{takings: takings{Entry: entry}}, from
 	}
 	g.takings.add(c, c.compared)
 	g.lead.Add(&c.lead)
-	if g.sales.taught += c.estimated.Sums.N; c.compared {
+	if c.compared {
 		g.bins.merge(&c.bins)
 	}
 	if g.period > 0 {
-		g.weeks.take(c, at, entry)
+		g.weeks.take(c, from, to, entry)
 	}
 }
 

@@ -73,7 +73,7 @@ func (l *lot) fields(f *fields.Fields) {
 func (g *Guard) Fields(f *fields.Fields) {
 	w := &g.weeks
 	f.Flag(&g.keeps, &w.compares)
-	f.Uvarint(&g.since, &g.period, &w.number, &g.weekdays)
+	f.Uvarint(&g.since, &g.period, &w.number, &w.quarters, &w.all, &g.weekdays)
 	f.Int64(&g.start, &w.start)
 	for _, t := range []*takings{&g.takings, &w.present, &w.whole} {
 		f.Uvarint(&t.Entry)

@@ -222,7 +222,8 @@ func TestWeeks(t *testing.T) {
 					}
 					own.baseline.Add(x, 1)
 				}
-				g.take(&own, begun-int64(d)*int64(day), 0)
+				at := begun - int64(d)*int64(day)
+				g.take(&own, at, at+1, 0)
 			}
 			var queue []outcome
 			n := float64(s.run(g, rand.New(rand.NewPCG(seed, 4)), 1, days*perDay, &queue)) / perDay
@@ -231,5 +232,80 @@ func TestWeeks(t *testing.T) {
 				t.Errorf("%s, seed %d: on day %.2f the alarm is %+v, and falls back %v", name, seed, n, a, g.FallsBack())
 			}
 		}
+	}
+}
+
+// A week with a gap is neither tested nor compared with, unless it is the first one, until a whole week takes its place. A
+// clock that was set back begins another week.
+func TestWeeksWithGaps(t *testing.T) {
+	const begun, hours, perHour = int64(1e18) / int64(week) * int64(week), 24 * 7, 50
+	whole := uint64(hours * perHour)
+	ahead := func(hour int) int64 {
+		if hour >= 400 && hour < 412 {
+			return 365 * int64(day)
+		}
+		return 0
+	}
+	for name, c := range map[string]struct {
+		pauses func(hour int) bool
+		clock  func(hour int) int64
+		want   []uint64 // decisions of the tested week, at the end of each week
+		first  uint64   // decisions of the first week, in the end
+	}{
+		"without gaps":                  {want: []uint64{whole, whole, whole, whole}, first: whole},
+		"a pause in the third week":     {pauses: func(h int) bool { return h/24 >= 16 && h/24 < 21 }, want: []uint64{whole, whole, 0, whole}, first: whole},
+		"days that never count":         {pauses: func(h int) bool { return h/hours == 2 && h%24 >= 8 && h%24 < 20 }, want: []uint64{whole, whole, 0, whole}, first: whole},
+		"a first week without weekend":  {pauses: func(h int) bool { return h/24 == 5 || h/24 == 6 }, want: []uint64{whole * 5 / 7, whole, whole, whole}, first: whole},
+		"a clock ahead, and set back":   {clock: ahead, want: []uint64{whole, whole, 0, 0, whole}, first: whole},
+		"a quarter without any visitor": {pauses: func(h int) bool { return h%24 < 6 }, want: []uint64{whole * 3 / 4, whole * 3 / 4, whole * 3 / 4, whole * 3 / 4}, first: whole * 3 / 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w weeks
+			var got []uint64
+			for hour := range 4*hours + 42 {
+				from := begun + int64(hour)*int64(time.Hour)
+				if c.clock != nil {
+					from += c.clock(hour)
+				}
+				if c.pauses != nil && c.pauses(hour) {
+					continue
+				}
+				var sums guarded
+				for n := range perHour {
+					sums.earned.Add(float64(n%2), 1)
+				}
+				began := w.start
+				w.take(&sums, from, from+int64(time.Hour), 0)
+				if began > 0 && w.start != began {
+					got = append(got, w.whole.earned.N)
+				}
+			}
+			expect.Equal(t, got, c.want)
+			expect.Equal(t, w.first.N, c.first)
+		})
+	}
+}
+
+// A cohort covers every day and quarter from its begin to its end.
+func TestCover(t *testing.T) {
+	at := int64(week) + int64(day)
+	expect.Equal(t, cover(at, at+1, day, 7), 1<<1)
+	expect.Equal(t, cover(at, at+int64(day), day, 7), 1<<1)
+	expect.Equal(t, cover(at, at+int64(day)+1, day, 7), 1<<1|1<<2)
+	expect.Equal(t, cover(at+5*int64(day), at+7*int64(day), day, 7), 1<<6|1<<0)
+	expect.Equal(t, cover(at, at+int64(week), quarter, 28), 1<<28-1)
+	expect.Equal(t, cover(at, at+400*int64(day), day, 7), 1<<7-1)
+}
+
+// Clearing an alarm forgets your own pages only if they raised it over whole weeks.
+func TestClearedBaseline(t *testing.T) {
+	for _, c := range []struct {
+		check string
+		keeps bool
+		want  uint64
+	}{{"baseline", true, 0}, {"baseline", false, 7}, {"first-week", true, 7}} {
+		g := &Guard{Earnings: &api.Alarm{Check: c.check}, keeps: c.keeps, weekdays: 7}
+		g.Restart(1)
+		expect.Equal(t, g.weekdays, c.want, c.check)
 	}
 }

@@ -46,6 +46,7 @@ func (s *shop) run(g *Guard, rng *rand.Rand, from, to int, queue *[]outcome) int
 		now := begun + int64(n)*int64(s.gap)
 		for len(*queue) > 0 && (*queue)[0].at <= now {
 			if c := (*queue)[0].of; c.Choice == 0 && s.evicts != nil && s.evicts(int(c.Entry)) {
+				g.cohorts.Lose(c.Time / g.Watch.Cohort())
 				g.Leave(c.Entry, c.Time, nil)
 			} else {
 				g.Sold(c, (*queue)[0].at-c.Time)
