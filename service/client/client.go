@@ -138,7 +138,7 @@ func (c *Client) Put(ctx context.Context, placement string, config *api.Placemen
 
 // Change says how [Client.Change] may change a placement.
 type Change struct {
-	Reset   bool   // the learner begins again, and is kept as a version; ETag keeps a retry from doing that twice
+	Reset   bool   // the learner may begin again; it is kept as a version
 	Relearn bool   // another learner learns from the log, and then takes its place; not with Reset
 	ETag    string // of the placement that is changed, from [Client.PlacementETag]; "" is any
 }

@@ -63,11 +63,11 @@ func (s *Soundness) Problem() string {
 	switch {
 	case s.senseless.Load() >= maxSenseless:
 		return "the utilities that the policy predicts are not finite, or beyond ±700: roll back to a version, or " +
-			"put the placement with reset=true, so that its learner begins again; min and max of " +
+			"put the placement with another seed and reset=true, so that its learner begins again; min and max of " +
 			"its features keep extreme values out"
 	case s.surprises >= maxSurprises:
 		return fmt.Sprintf("%d of the last %d outcomes had a probability below %v by the policy's predictions: "+
-			"roll back to a version, or put the placement with reset=true, so that its learner "+
+			"roll back to a version, or put the placement with another seed and reset=true, so that its learner "+
 			"begins again; min and max of its features keep extreme values out",
 			s.surprises, surpriseRounds, surprise)
 	}

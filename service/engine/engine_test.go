@@ -46,12 +46,9 @@ func opened(t testing.TB, o engine.Options) *engine.Engine {
 	return e
 }
 
-// put resets the learner if it cannot go on.
 func put(t testing.TB, e *engine.Engine, name, text string) {
 	t.Helper()
-	if _, err := e.Put(t.Context(), name, []byte(text), 0); err != nil {
-		fatal.Or(e.Change(t.Context(), name, []byte(text), engine.Change{Reset: true}, 0))(t)
-	}
+	fatal.Or(e.Change(t.Context(), name, []byte(text), engine.Change{Reset: true}, 0))(t)
 }
 
 func wait(t testing.TB, e *engine.Engine) {

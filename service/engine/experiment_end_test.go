@@ -138,10 +138,6 @@ func TestEndOfAnExperiment(t *testing.T) {
 			all.Experiment.Decisions != 0 || *all.Experiment.Variants[2].Learner.Learned != 0 {
 			t.Errorf("%+v, %v", all, err)
 		}
-		before := e.Sequence()
-		fatal.Or(e.Change(t.Context(), "home", []byte(onTrial(strings.Replace(fourVariants, "summer", "autumn", 1))),
-			engine.Change{Reset: true}, 0))(t)
-		expect.Equal(t, e.Sequence(), before, "a reset during an experiment")
 		replays(t, e, engine.Options{Store: store, Build: buildFixed})
 	})
 	t.Run("with another policy", func(t *testing.T) {

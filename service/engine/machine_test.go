@@ -99,18 +99,14 @@ func (m *machine) Put(t *rapid.T) {
 	p := m.places[name]
 	switch {
 	case p == nil:
-	case how.Reset:
 	case p.next != nil && *p.next == c:
 		want(t, "put again", err, nil)
-		return
-	case p.next == nil && how.Relearn && p.seed == c.seed:
-		want(t, "relearn what goes on", err, api.ErrInvalid)
 		return
 	case p.next != nil && p.modelConfig == c:
 		want(t, "give up", err, nil)
 		p.next = nil
 		return
-	case p.next != nil:
+	case p.next != nil && (!how.Reset || p.seed == c.seed):
 		want(t, "put meanwhile", err, engine.ErrRelearning)
 		return
 	case p.seed != c.seed && how.Relearn:
@@ -131,7 +127,7 @@ func (m *machine) Put(t *rapid.T) {
 	case p == nil:
 		p = &modelPlace{configs: map[int]modelConfig{}}
 		m.places[name] = p
-	case p.seed != c.seed, how.Reset:
+	case p.seed != c.seed:
 		if p.learned {
 			p.keepVersion(m.versions(t, name), false, 0)
 		}

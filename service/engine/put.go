@@ -20,16 +20,16 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 	return e.Change(ctx, name, config, Change{}, now)
 }
 
-// Change creates a placement or changes it; its decisions stay. With how.Reset a new learner starts, unless an
-// experiment is under way: the old state is kept as a version, and decisions still open teach the new one nothing.
-// Without it, an equal configuration changes nothing. If the policy, features, size, horizon or seed change, the learner
-// cannot continue. A learner without rounds is simply replaced. With how.Relearn a second learner reads the placement's log while the first one decides, and
+// Change creates a placement or changes it; its decisions stay. An equal configuration changes nothing. If the policy,
+// features, size, horizon or seed change, the learner cannot continue. A learner without rounds is simply replaced.
+// Otherwise, with how.Reset a new learner starts: the old state is kept as a version, and decisions still open teach
+// the new one nothing. With how.Relearn a second learner reads the placement's log while the first one decides, and
 // [Engine.Exchange] then exchanges them; the features must stay the same. how.Accept exchanges them even if the second
 // learner has learned less than half as many rounds, but not before it has read the log or while an alarm holds rounds
 // back: then the error is ErrNotReady. Without these the error is a *LossError.
 //
 // During a relearning, putting the second learner's configuration is a no-op, the first learner's cancels the
-// relearning, others return ErrRelearning, and how.Reset ends it. Other errors are *api.FieldError,
+// relearning, and others return ErrRelearning, unless the learner is reset. Other errors are *api.FieldError,
 // ErrMemory, ErrUnread, the errors of how.Match, ErrStopped and ctx's.
 //
 // The learner is built on the caller's goroutine, so no other caller waits.
@@ -179,7 +179,7 @@ func (e *Engine) prepare(ctx context.Context, name string, c *setup.Config, how 
 	e.mu.RLock()
 	if p := s.Placements[name]; p != nil {
 		r.Placement, r.Changed = p, p.Changed
-		if goesOn = p.Config.SameLearner(c) && !how.Restarts(p) || !how.IsReset() && p.Adoptable(c) >= 0; goesOn {
+		if goesOn = p.Config.SameLearner(c) || !how.IsReset() && p.Adoptable(c) >= 0; goesOn {
 			charged = p.Charged
 		}
 		others = p.Learners()
@@ -248,6 +248,7 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	if v.Lost != nil {
 		e.noteRemoved(ctx, name, c, v.Lost)
 	}
+	how.Reset = true
 	r, err := e.prepare(ctx, name, c, &how)
 	if err != nil {
 		return v, err

@@ -22,95 +22,80 @@ import (
 	"vitrine/service/setup"
 )
 
-// A change that would restart the learner is refused with a list of losses. Reset restarts the learner whatever changes,
-// and a rollback brings the earlier learner back, with its configuration: it decides as before.
+// A change that would restart the learner is refused with a list of losses. With Reset it is made, and a rollback
+// brings the earlier learner back, with its configuration: it decides as before.
 func TestChangeKeepsAVersion(t *testing.T) {
-	for _, c := range []struct{ what, of, by, note string }{
-		{"another policy", `{"name":"ucb-mnl"}`, `{"name":"ucb-mnl","lambda":7}`, "before a change of policy/lambda"},
-		{"the same configuration", "", "", "before the learner began again"},
-		{"a change with which the learner could go on", `"memory_bytes"`, `"currency":"EUR","memory_bytes"`,
-			"before the learner began again"},
-	} {
-		t.Run(c.what, func(t *testing.T) {
-			store := new(memlog.Store)
-			e := opened(t, engine.Options{Store: store})
-			first := strings.Replace(shop, `"memory_bytes"`, `"attribution_window":"45s","memory_bytes"`, 1)
-			second := strings.Replace(first, c.of, c.by, 1)
-			put(t, e, "home", first)
-			for i := range 20 {
-				one(t, e, "home", fmt.Sprint("a", i), float64(i%5))
-			}
-			wait(t, e)
-			ask := func(e *engine.Engine, id string) *offer.Offer {
-				t.Helper()
-				a := decide(t, e, "home", stock(id, 5), 100)
-				return a
-			}
-			before := ask(e, "before")
-			sequence := e.Sequence()
-			var loss *engine.LossError
-			if c.note != "before a change of policy/lambda" {
-				expect.Part(e.Change(t.Context(), "home", []byte(second), engine.Change{Relearn: true}, 200))(t,
-					"/relearn: log: the learner continues")
-			} else if _, err := e.Put(t.Context(), "home", []byte(second), 200); !errors.As(err, &loss) || !errors.Is(err,
-				engine.ErrLoss) || loss.Rounds != 20 || loss.Versions != 0 || !slices.Equal(loss.Fields, []string{"policy/lambda"}) {
-				t.Fatalf("%v, %+v", err, loss)
-			}
-			expect.Equal(t, e.Sequence(), sequence, "a refused change is in the log")
-			fatal.Or(e.Change(t.Context(), "home", []byte(second), engine.Change{Reset: true}, 200))(t)
-			sequence = e.Sequence()
-			fatal.Or(e.Change(t.Context(), "home", []byte(second),
-				engine.Change{Reset: true, Match: func(uint64) error { return errNot }}, 200))(t)
-			expect.Equal(t, e.Sequence(), sequence, "a second attempt has reset the learner again")
-			for i := range 3 {
-				one(t, e, "home", fmt.Sprint("b", i), 1)
-			}
-			fatal.If(t, e.Outcome(t.Context(), "home", "before", "", 300))
-			check := func(e *engine.Engine) {
-				t.Helper()
-				wait(t, e)
-				s, err := e.Stats("home")
-				versions, failed := e.Versions("home", 0)
-				if err != nil || failed != nil || s.Learned != 3 || s.Stale != 1 || len(versions) != 1 {
-					t.Fatalf("%+v, %+v, %v, %v", s, versions, err, failed)
-				}
-				v := versions[0]
-				if *v.Learned != 20 || !v.Time.Equal(time.Unix(0, 200)) || v.RoundsSince != 4 || *v.RevenueSince != 0.75 ||
-					v.Automatic || !v.OtherLearner ||
-					v.Note != c.note || v.Policy["lambda"] != 1.0 {
-					t.Errorf("the version %+v", v)
-				}
-			}
-			check(e)
-			again := opened(t, engine.Options{Store: store, Snapshot: snapshot(t, e)})
-			check(again)
-			again.Close()
-			versions, _ := e.Versions("home", 0)
-			fatal.If(t, e.RollBack(t.Context(), "home", versions[0].Version, nil, 400))
-			if c, err := e.Config("home"); err != nil || string(c.Canonical()) != string(canonicalOf(t, first)) {
-				t.Errorf("the configuration is %s, %v", c.Canonical(), err)
-			}
-			for range 2 { // at once, and after the roll back was learned
-				if after := ask(e, ""); !slices.Equal(after.IDs(), before.IDs()) ||
-					!slices.Equal(after.Probability, before.Probability) {
-					t.Errorf("it decides %+v, and decided %+v", after, before)
-				}
-				wait(t, e)
-			}
-			s, _ := e.Stats("home")
-			if versions, _ := e.Versions("home", 0); s.Learned != 20 || len(versions) != 2 || *versions[1].Learned != 3 ||
-				!strings.HasPrefix(versions[1].Note, "before the roll back to version") {
-				t.Errorf("%+v, %+v", s, versions)
-			}
-			one(t, e, "home", "c", 1)                     // rows of all three learners are alike
-			fatal.Or(e.Expire(t.Context(), 31*minute))(t) // the decisions of ask
-			wait(t, e)
-			if s, _ := e.Stats("home"); s.Learned != 23 {
-				t.Errorf("%+v", s)
-			}
-			replays(t, e, engine.Options{Store: store})
-		})
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store})
+	first := strings.Replace(shop, `"memory_bytes"`, `"attribution_window":"45s","memory_bytes"`, 1)
+	second := strings.Replace(first, `{"name":"ucb-mnl"}`, `{"name":"ucb-mnl","lambda":7}`, 1)
+	put(t, e, "home", first)
+	for i := range 20 {
+		one(t, e, "home", fmt.Sprint("a", i), float64(i%5))
 	}
+	wait(t, e)
+	ask := func(e *engine.Engine, id string) *offer.Offer {
+		t.Helper()
+		a := decide(t, e, "home", stock(id, 5), 100)
+		return a
+	}
+	before := ask(e, "before")
+	sequence := e.Sequence()
+	_, err := e.Put(t.Context(), "home", []byte(second), 200)
+	var loss *engine.LossError
+	if !errors.As(err, &loss) || !errors.Is(err, engine.ErrLoss) || loss.Rounds != 20 || loss.Versions != 0 ||
+		!slices.Equal(loss.Fields, []string{"policy/lambda"}) {
+		t.Fatalf("%v, %+v", err, loss)
+	}
+	expect.Equal(t, e.Sequence(), sequence, "a refused change is in the log")
+	fatal.Or(e.Change(t.Context(), "home", []byte(second), engine.Change{Reset: true}, 200))(t)
+	for i := range 3 {
+		one(t, e, "home", fmt.Sprint("b", i), 1)
+	}
+	fatal.If(t, e.Outcome(t.Context(), "home", "before", "", 300))
+	check := func(e *engine.Engine) {
+		t.Helper()
+		wait(t, e)
+		s, err := e.Stats("home")
+		versions, failed := e.Versions("home", 0)
+		if err != nil || failed != nil || s.Learned != 3 || s.Stale != 1 || len(versions) != 1 {
+			t.Fatalf("%+v, %+v, %v, %v", s, versions, err, failed)
+		}
+		v := versions[0]
+		if *v.Learned != 20 || !v.Time.Equal(time.Unix(0, 200)) || v.RoundsSince != 4 || *v.RevenueSince != 0.75 ||
+			v.Automatic || !v.OtherLearner ||
+			v.Note != "before a change of policy/lambda" || v.Policy["lambda"] != 1.0 {
+			t.Errorf("the version %+v", v)
+		}
+	}
+	check(e)
+	again := opened(t, engine.Options{Store: store, Snapshot: snapshot(t, e)})
+	check(again)
+	again.Close()
+	versions, _ := e.Versions("home", 0)
+	fatal.If(t, e.RollBack(t.Context(), "home", versions[0].Version, nil, 400))
+	if c, err := e.Config("home"); err != nil || string(c.Canonical()) != string(canonicalOf(t, first)) {
+		t.Errorf("the configuration is %s, %v", c.Canonical(), err)
+	}
+	for range 2 { // at once, and after the roll back was learned
+		if after := ask(e, ""); !slices.Equal(after.IDs(), before.IDs()) ||
+			!slices.Equal(after.Probability, before.Probability) {
+			t.Errorf("it decides %+v, and decided %+v", after, before)
+		}
+		wait(t, e)
+	}
+	s, _ := e.Stats("home")
+	if versions, _ := e.Versions("home", 0); s.Learned != 20 || len(versions) != 2 || *versions[1].Learned != 3 ||
+		!strings.HasPrefix(versions[1].Note, "before the roll back to version") {
+		t.Errorf("%+v, %+v", s, versions)
+	}
+	one(t, e, "home", "c", 1)                     // rows of all three learners are alike
+	fatal.Or(e.Expire(t.Context(), 31*minute))(t) // the decisions of ask
+	wait(t, e)
+	if s, _ := e.Stats("home"); s.Learned != 23 {
+		t.Errorf("%+v", s)
+	}
+	replays(t, e, engine.Options{Store: store})
 }
 
 func canonicalOf(t *testing.T, text string) []byte {

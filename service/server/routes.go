@@ -85,10 +85,8 @@ func (s *Server) routes() (all []*route) {
 		"features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which "+
 		"says what would be lost, unless the query has reset=true or relearn=log. The learner before is then kept "+
 		"as a version. The ETag of the answer is for If-Match. A configuration that the placement has already is no "+
-		"change and gets 200, even if If-Match or If-None-Match does not hold, so that a PUT may be repeated. With "+
-		"reset=true a repeated PUT begins the learner again, unless an If-Match no longer holds.").
-		with(parameter{"reset", "true: the learner begins again, even if it could continue. During an experiment, true " +
-			"only lets a change end it"},
+		"change and gets 200, even if If-Match or If-None-Match does not hold, so that a PUT may be repeated.").
+		with(parameter{"reset", "true: the learner may begin again"},
 			parameter{"relearn", "log: another learner learns from the log while the present one decides, and " +
 				"takes its place once it has caught up and learned half as many rounds. The answer is 202, and " +
 				"relearning in the statistics has the progress. The present configuration gives it up. accept, with " +

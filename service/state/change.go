@@ -32,7 +32,7 @@ func (m Match) Check(p *Placement) error {
 
 // Change holds the permissions of a put.
 type Change struct {
-	Reset   bool  // begin the learner again; during an experiment, only let a change end it
+	Reset   bool  // begin the learner again
 	Relearn bool  // let another learner learn from the log, which then takes its place; not with Reset
 	Accept  bool  // let the second learner decide although it learned less; no other change is made
 	Match   Match // of the placement as it is
@@ -70,27 +70,23 @@ func errPlacements(name string) error {
 	return api.Fieldf("/name", "%q would be one more than %d placements: delete one", name, maxPlacements)
 }
 
-// Check reports why a placement (nil: a new one) cannot change to a configuration, or ErrSame if it already did.
+// Check reports why a placement (nil: a new one) cannot change to a configuration, or ErrSame if it already did. It
+// never refuses a change that happened.
 func (how *Change) Check(p *Placement, c *setup.Config) error {
 	switch {
 	case how == nil:
 		return nil
-	case how.Relearns() && p != nil && p.Relearning == nil && p.Config.SameLearner(c):
-		return api.Fieldf("/relearn", "log: the learner continues under this configuration, so no other learner is "+
-			"trained: leave relearn out, or change the seed, too, to train one")
-	case p != nil && p.has(c) && !how.Restarts(p):
+	case p != nil && p.has(c):
 		return ErrSame
 	}
 	if err := how.Match.Check(p); err != nil {
-		if p != nil && p.has(c) && p.Worker.began == p.Revision() { // an earlier attempt has restarted the learner
-			return ErrSame
-		}
 		return err
 	}
 	switch {
 	case p == nil || string(p.canonical) == string(c.Canonical()):
 		return nil
-	case p.Relearning != nil && !how.Reset: // the exchange would undo it
+	case p.Relearning != nil && !how.Reset,
+		p.Relearning != nil && p.Config.SameLearner(c): // the exchange would undo it
 		return fmt.Errorf("placement %q: %w", p.Name, ErrRelearning)
 	}
 	if done, err := p.ends(c, how); done || err != nil {
@@ -110,9 +106,6 @@ func (how *Change) Check(p *Placement, c *setup.Config) error {
 
 // IsReset reports whether the learner may begin again.
 func (how *Change) IsReset() bool { return how != nil && how.Reset }
-
-// Restarts reports whether the learner begins again even if it could continue.
-func (how *Change) Restarts(p *Placement) bool { return how.IsReset() && p.Experiment == nil }
 
 // Relearns reports whether a second learner is to learn from the log.
 func (how *Change) Relearns() bool { return how != nil && how.Relearn && !how.Reset }
@@ -145,19 +138,16 @@ func (p *Placement) loss(c *setup.Config) error {
 // change returns the event of a change. The log begins at entry from.
 func (p *Placement) change(c *setup.Config, canonical []byte, how *Change, from uint64) eventlog.Body {
 	switch {
-	case p != nil && p.Relearning != nil && !how.Reset && bytes.Equal(p.canonical, canonical):
+	case p != nil && p.Relearning != nil && bytes.Equal(p.canonical, canonical):
 		return &eventlog.RelearningEnded{Reason: "the configuration of before was put"}
-	case p == nil, p.Config.SameLearner(c) && !how.Restarts(p):
+	case p == nil, p.Config.SameLearner(c):
 		return &eventlog.PlacementPut{Config: canonical}
 	case !how.Reset && p.Adoptable(c) >= 0:
 		variant := p.Experiment.Name(p.Adoptable(c))
 		return &eventlog.LearnerAdopted{Config: canonical, Variant: variant, Note: fmt.Sprintf("before variant %q "+
 			"of the experiment %q", variant, p.Config.Experiment.Name)}
 	}
-	note := "before the learner began again"
-	if fields := p.Config.LearnerFields(c); len(fields) > 0 {
-		note = "before a change of " + api.Abbreviate(strings.Join(fields, ", "), MaxVersionNote-100)
-	}
+	note := "before a change of " + api.Abbreviate(strings.Join(p.Config.LearnerFields(c), ", "), MaxVersionNote-100)
 	if how.Relearns() {
 		return &eventlog.RelearningBegun{Config: canonical, From: max(p.Rows, from), Note: note}
 	}

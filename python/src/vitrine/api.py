@@ -1925,7 +1925,7 @@ class Routes:
         return answer
 
     def put_placement(self, name: str, /, *, reset: Parameter = None, relearn: Parameter = None, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Placement]) -> Placement:
-        """Create or change a placement. A change of its features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which says what would be lost, unless the query has reset=true or relearn=log. The learner before is then kept as a version. The ETag of the answer is for If-Match. A configuration that the placement has already is no change and gets 200, even if If-Match or If-None-Match does not hold, so that a PUT may be repeated. With reset=true a repeated PUT begins the learner again, unless an If-Match no longer holds."""
+        """Create or change a placement. A change of its features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which says what would be lost, unless the query has reset=true or relearn=log. The learner before is then kept as a version. The ETag of the answer is for If-Match. A configuration that the placement has already is no change and gets 200, even if If-Match or If-None-Match does not hold, so that a PUT may be repeated."""
         answer: Placement = self._call("PUT", f"/v1/placements/{_part(name)}", {"reset": reset, "relearn": relearn}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
         return answer
 
@@ -2226,7 +2226,7 @@ class AsyncRoutes:
         return answer
 
     async def put_placement(self, name: str, /, *, reset: Parameter = None, relearn: Parameter = None, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Placement]) -> Placement:
-        """Create or change a placement. A change of its features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which says what would be lost, unless the query has reset=true or relearn=log. The learner before is then kept as a version. The ETag of the answer is for If-Match. A configuration that the placement has already is no change and gets 200, even if If-Match or If-None-Match does not hold, so that a PUT may be repeated. With reset=true a repeated PUT begins the learner again, unless an If-Match no longer holds."""
+        """Create or change a placement. A change of its features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which says what would be lost, unless the query has reset=true or relearn=log. The learner before is then kept as a version. The ETag of the answer is for If-Match. A configuration that the placement has already is no change and gets 200, even if If-Match or If-None-Match does not hold, so that a PUT may be repeated."""
         answer: Placement = await self._call("PUT", f"/v1/placements/{_part(name)}", {"reset": reset, "relearn": relearn}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
         return answer
 
