@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -294,15 +295,51 @@ func TestMoneyOfRemovedEntries(t *testing.T) {
 	expect.Equal(t, *s.RememberedSince, time.Unix(10, 0).UTC())
 }
 
-// askedLog counts how often it is asked for its extent.
+// askedLog counts how often it is asked for its extent. If answer is set, it returns its error.
 type askedLog struct {
 	*memlog.Store
-	asked atomic.Int64
+	asked  atomic.Int64
+	answer func() error
 }
 
 func (a *askedLog) Extent(ctx context.Context) (eventlog.Extent, error) {
 	a.asked.Add(1)
+	if a.answer != nil {
+		if err := a.answer(); err != nil {
+			return eventlog.Extent{}, err
+		}
+	}
 	return a.Store.Extent(ctx)
+}
+
+// If the log cannot be asked for its first entry, all who need it get an error. While it is asked, they wait.
+func TestFirstEntryUnknown(t *testing.T) {
+	store := &askedLog{Store: new(memlog.Store)}
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", toys)
+	store.answer = func() error { return errors.New("it is away") }
+	for range 3 {
+		is(t, "statistics", errOf(e.StatsNow(t.Context(), "home")), engine.ErrUnread)
+		_, err := e.Explain(t.Context(), "home", "x", 0, nil)
+		is(t, "an unknown one", err, engine.ErrUnread)
+	}
+	reached, hold, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	store.answer = func() error {
+		reached <- struct{}{}
+		<-hold
+		return nil
+	}
+	go func() { done <- errOf(e.StatsNow(t.Context(), "home")) }()
+	select {
+	case <-reached:
+	case err := <-done:
+		t.Fatalf("the log was not asked again after an error: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	is(t, "statistics meanwhile", errOf(e.StatsNow(ctx, "home")), context.DeadlineExceeded)
+	close(hold)
+	is(t, "the first", <-done, nil)
 }
 
 // Unknown ids and statistics ask the log for its first entry at most once a second, and then learn of removed entries.

@@ -168,7 +168,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 }
 
 // StatsNow is [Engine.Stats] after asking the log for its first entry, before which decisions are forgotten, unless it
-// was asked within the last second.
+// answered within the last second.
 func (e *Engine) StatsNow(ctx context.Context, name string) (api.Stats, error) {
 	if err := e.askFirst(ctx); err != nil {
 		return api.Stats{}, err

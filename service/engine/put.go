@@ -155,13 +155,22 @@ func (e *Engine) beginsAt(first uint64) {
 	}
 }
 
-// askFirst calls firstEntry at most once a second: a client with unknown ids must not load the log's servers.
+// askFirst calls firstEntry unless it succeeded within the last second: a client with unknown ids must not load the
+// log's servers. Callers wait while another one asks.
 func (e *Engine) askFirst(ctx context.Context) error {
-	if !e.asked.CompareAndSwap(false, true) {
+	select {
+	case e.asking <- struct{}{}:
+		defer func() { <-e.asking }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if time.Since(e.firstAt) < time.Second {
 		return nil
 	}
-	time.AfterFunc(time.Second, func() { e.asked.Store(false) })
 	_, err := e.firstEntry(ctx)
+	if err == nil {
+		e.firstAt = time.Now()
+	}
 	return err
 }
 

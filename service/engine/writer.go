@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"vitrine/service/eventlog"
@@ -35,7 +34,8 @@ type Engine struct {
 
 	proposals  chan *proposal
 	crowded    chan *crowding
-	asked      atomic.Bool   // whether the log was asked for its first entry within the last second
+	asking     chan struct{} // holds a token while the log is asked for its first entry
+	firstAt    time.Time     // when it last answered; the token guards it
 	searching  chan struct{} // holds a token while a search reads the log
 	found      found         // of the last search; the token guards it
 	quit       chan struct{} // closed by Close
