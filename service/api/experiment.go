@@ -148,9 +148,9 @@ type VariantReport struct {
 	Share       float64        `json:"share" doc:"of the units in the experiment"`
 	Made        uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
 	Units       uint64         `json:"shoppers" doc:"units that these decisions were made for, estimated from hashes: to 1% up to five million"`
-	Deferred    uint64         `json:"deferred,omitzero" doc:"shoppers whose first decision was deferred, and has ended; left out if 0"`
+	Deferred    uint64         `json:"deferred,omitzero" doc:"shoppers whose first decision was deferred, and counts; left out if 0"`
 	Seen        uint64         `json:"seen,omitzero" doc:"shoppers whose deferred first decision was seen: it was activated or got an outcome in time"`
-	SeenLess    string         `json:"seen_less_than,omitzero" doc:"another variant that is surely seen more often, by at least a fiftieth of its share of seen decisions: do not trust the differences"`
+	SeenLess    string         `json:"seen_less_than,omitzero" doc:"the variant that is surely seen more often, by an estimated fiftieth of its share of seen decisions or more: do not trust the differences. If there are several, the one with the largest difference"`
 	Group       Totals         `json:"totals" doc:"the decisions that count; revenue and squares are net of corrections until then; purchases are as reported"`
 	Later       float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began; also what earlier corrections take below 0, or above the outcome and the most expensive item. No other number of the report includes it, but the verdict considers it"`
 	Mean        Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95%"`
@@ -257,9 +257,6 @@ func PerDecision(revenue float64, decisions uint64) float64 {
 	return revenue / float64(max(decisions, 1))
 }
 
-// SeenShare returns the percentage of deferred first decisions that were seen.
-func (v *VariantReport) SeenShare() float64 { return 100 * float64(v.Seen) / float64(v.Deferred) }
-
 // Variant returns a variant's results, or nil.
 func (r *ExperimentReport) Variant(name string) *VariantReport {
 	if at := slices.IndexFunc(r.Variants, func(v VariantReport) bool { return v.Name == name }); at >= 0 {
@@ -342,6 +339,9 @@ type ReportPoint struct {
 	Means       []Interval `json:"means" doc:"of the variants, in their order"`
 	Differences []Interval `json:"differences" doc:"above the control, in the order of the variants; that of the control is 0"`
 }
+
+// Distrust is part of a verdict's reason if the differences may compare the wrong decisions.
+const Distrust = "do not trust the differences"
 
 // Verdict is the result of the stop rule.
 type Verdict struct {

@@ -119,9 +119,9 @@ func (v view) Sentence() string {
 	return "Keep going."
 }
 
-// distrusted reports whether the verdict is that visits or sales are reported unlike.
+// distrusted reports whether the verdict is that the differences cannot be trusted.
 func (v view) distrusted() bool {
-	return v.Verdict.Result == api.Stop && strings.Contains(v.Verdict.Reason, "do not trust the differences")
+	return v.Verdict.Result == api.Stop && strings.Contains(v.Verdict.Reason, api.Distrust)
 }
 
 // suffers reports whether the variant to weigh is surely worse in a metric.

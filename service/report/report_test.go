@@ -157,7 +157,7 @@ func TestSentences(t *testing.T) {
 			r.Verdict = api.Verdict{Result: api.Stop, Reason: "no gain"}
 		},
 		"Stop, and find out what went wrong. Half of “b” is lost: do not trust the differences. With “ours”": func(r *api.ExperimentReport) {
-			r.Verdict = api.Verdict{Result: api.Stop, Reason: `half of "b" is lost: do not trust the differences`}
+			r.Verdict = api.Verdict{Result: api.Stop, Reason: `half of "b" is lost: ` + api.Distrust}
 		},
 		"Stop, and find out why the shoppers are not divided as planned.": func(r *api.ExperimentReport) {
 			r.Verdict, r.Ratio = api.Verdict{Result: api.Stop, Reason: "x"}, api.Ratio{P: 1e-6, Mismatch: true}

@@ -1576,7 +1576,7 @@ export interface VariantMetric {
 export interface VariantReport {
   /** Decisions, with those that wait for an outcome. */
   decisions_made: number;
-  /** Shoppers whose first decision was deferred, and has ended; left out if 0. */
+  /** Shoppers whose first decision was deferred, and counts; left out if 0. */
   deferred?: number | undefined;
   /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%, if no visit earns more than its page's most expensive item or than earlier visits. Left out of the control, and before there are decisions of both. */
   difference?: Interval | undefined;
@@ -1593,7 +1593,7 @@ export interface VariantReport {
   name: string;
   /** Shoppers whose deferred first decision was seen: it was activated or got an outcome in time. */
   seen?: number | undefined;
-  /** Another variant that is surely seen more often, by at least a fiftieth of its share of seen decisions: do not trust the differences. */
+  /** The variant that is surely seen more often, by an estimated fiftieth of its share of seen decisions or more: do not trust the differences. If there are several, the one with the largest difference. */
   seen_less_than?: string | undefined;
   /** Of the units in the experiment. */
   share: number;

@@ -1585,7 +1585,7 @@ class VariantReport(TypedDict):
     decisions_made: int
     """Decisions, with those that wait for an outcome."""
     deferred: NotRequired[int]
-    """Shoppers whose first decision was deferred, and has ended; left out if 0."""
+    """Shoppers whose first decision was deferred, and counts; left out if 0."""
     difference: NotRequired[Interval]
     """Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%, if no visit earns more than its page's most expensive item or than earlier visits. Left out of the control, and before there are decisions of both."""
     fallback_decisions: NotRequired[int]
@@ -1602,7 +1602,7 @@ class VariantReport(TypedDict):
     seen: NotRequired[int]
     """Shoppers whose deferred first decision was seen: it was activated or got an outcome in time."""
     seen_less_than: NotRequired[str]
-    """Another variant that is surely seen more often, by at least a fiftieth of its share of seen decisions: do not trust the differences."""
+    """The variant that is surely seen more often, by an estimated fiftieth of its share of seen decisions or more: do not trust the differences. If there are several, the one with the largest difference."""
     share: float
     """Of the units in the experiment."""
     shoppers: int

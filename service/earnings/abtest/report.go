@@ -87,12 +87,16 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	for _, n := range e.units {
 		counted += n
 	}
-	few := ""
+	few, unseen, most := "", "", 0.0
 	for class := range e.groups {
 		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], Units: distinct(e.units[class], counted),
 			Group: e.groups[class].Report(), Later: e.later[class].Value(), Share: e.shares[class]}
 		v.Mean = e.mean(class)
-		e.unseen(class, &v)
+		if less := e.unseen(class, &v); less > most {
+			most = less
+			unseen = fmt.Sprintf("deferred first decisions of %q were seen less often than of %q, by about %.3g percentage "+
+				"points: "+api.Distrust+", find the cause, and %s", v.Name, v.SeenLess, 100*less, compareAgain(r))
+		}
 		if e.look(class, &v) {
 			few = v.Name
 		}
@@ -125,7 +129,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 			Differences: p.differences})
 	}
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
-	if r.Verdict = delayed(r, weighed(r, verdict(r, few, own, currency)), currency); r.Verdict.Result == api.Continue {
+	if r.Verdict = delayed(r, weighed(r, verdict(r, unseen, few, own, currency)), currency); r.Verdict.Result == api.Continue {
 		r.Left = e.left(control, r.From())
 		r.Verdict.Reason += e.outlier(currency)
 	}

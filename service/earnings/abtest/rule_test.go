@@ -89,13 +89,13 @@ func TestVerdict(t *testing.T) {
 				own = len(c.variants)
 			}
 			c.want.Reason = c.reason
-			expect.Equal(t, verdict(r, "", own, "EUR"), c.want, "the verdict")
+			expect.Equal(t, verdict(r, "", "", own, "EUR"), c.want, "the verdict")
 			r.Ratio = api.Ratio{P: 1e-4, Mismatch: true}
-			if v := verdict(r, "", own, "EUR"); v.Result != api.Stop || !strings.Contains(v.Reason, "do not trust") {
+			if v := verdict(r, "", "", own, "EUR"); v.Result != api.Stop || !strings.Contains(v.Reason, "do not trust") {
 				t.Errorf("with a mismatch: %+v", v)
 			}
 			r.Ratio, r.Variants[1].Difference = api.Ratio{}, nil
-			if v := verdict(r, "", own, "EUR"); v.Result != api.Continue ||
+			if v := verdict(r, "", "", own, "EUR"); v.Result != api.Continue ||
 				!strings.Contains(v.Reason, "before both have decisions") {
 				t.Errorf("before the first decisions: %+v", v)
 			}

@@ -33,7 +33,7 @@ const (
 	mostTimes  = 3  // by which the variants' values may differ, in declared revenues
 	rarest     = 8  // a variant that never sold may sell this many times more rarely than the others
 
-	fewLost = earnings.FewLost // rows that have ended are ignored below 1/fewLost of the decisions, and so are unseen ones
+	fewLost = earnings.FewLost // a row that has ended is ignored below 1/fewLost of the decisions
 )
 
 // value adds a sale's value.
@@ -158,21 +158,30 @@ func (e *Experiment) look(class int, v *api.VariantReport) (few bool) {
 }
 
 // unseen reports how many of a variant's first decisions were seen, and another variant whose first decisions surely
-// were seen more often. The pairs share the error.
+// were seen more often, by an estimate of at least 1/fewLost of its share. It returns the largest such estimate, or 0.
+// The pairs share the error.
 //
 // A unit's first decision is seen, or not, before its variant can affect the unit otherwise. Each unit counts once, so
-// returning units widen no interval and cause no false alarm. A decision counts with its cohort, and an evicted one is
-// seen if it was activated: neither depends on how soon outcomes come.
-func (e *Experiment) unseen(class int, v *api.VariantReport) {
+// returning units widen no interval and cause no false alarm. A decision counts with its cohort, so it does not matter
+// how soon outcomes come. The difference allows for changing shares; the shares of seen decisions do not.
+func (e *Experiment) unseen(class int, v *api.VariantReport) (less float64) {
 	m := &e.firsts.Variants[class].Mean
 	v.Deferred, v.Seen = m.N, uint64(m.Sum.Value())
 	for other := range e.shares {
-		low, _, _, ok := e.firsts.Difference(other, class, ratioError/float64(len(e.firsts.Pairs)))
-		more := e.firsts.Variants[other].Mean.Average()
-		if ok && low > 0 && fewLost*(more-m.Average()) >= more {
-			v.SeenLess = e.Name(other)
+		low, by, _, ok := e.firsts.Difference(other, class, ratioError/float64(len(e.firsts.Pairs)))
+		if ok && low > 0 && by > less && fewLost*by >= e.firsts.Variants[other].Mean.Average() {
+			v.SeenLess, less = e.Name(other), by
 		}
 	}
+	return less
+}
+
+// compareAgain says how to compare again once the cause is found.
+func compareAgain(r *api.ExperimentReport) string {
+	if r.Name == api.Holdout {
+		return "set holdout_share to 0 and back to compare again"
+	}
+	return "begin another experiment"
 }
 
 // forgotten returns why the decisions that count cannot be compared, or "".
@@ -180,21 +189,9 @@ func forgotten(r *api.ExperimentReport) string {
 	if !r.Forgets() {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d decisions do not count because %d of the same times left memory before their outcome: do "+
-		"not trust the differences, raise memory_bytes or the log's [retention], or report decisions without a sale, and "+
-		"begin another experiment", r.Discarded, r.Made(), r.ExpiredEarly)
-}
-
-// unlikeSeen returns why the decisions that count cannot be compared, or "".
-func unlikeSeen(r *api.ExperimentReport) string {
-	for i := range r.Variants {
-		if v := &r.Variants[i]; v.SeenLess != "" {
-			return fmt.Sprintf("%.3g%% of the deferred first decisions of %q were seen, and %.3g%% of %q: do not trust the "+
-				"differences, find the cause, and begin another experiment",
-				v.SeenShare(), v.Name, r.Variant(v.SeenLess).SeenShare(), v.SeenLess)
-		}
-	}
-	return ""
+	return fmt.Sprintf("%d of %d decisions do not count because %d of the same times left memory before their outcome: "+
+		api.Distrust+", raise memory_bytes or the log's [retention], or report decisions without a sale, and %s",
+		r.Discarded, r.Made(), r.ExpiredEarly, compareAgain(r))
 }
 
 // misreported returns why sales cannot be compared, or "".
@@ -205,10 +202,10 @@ func misreported(r *api.ExperimentReport) string {
 		if v.Silence > 0 {
 			way := "and find the cause first"
 			if v.Silence > v.WithoutSale {
-				way = "find the cause, and begin another experiment"
+				way = "find the cause, and " + compareAgain(r)
 			}
-			return fmt.Sprintf("no sale of %q in %d decisions in a row, while other variants sold: do not trust the "+
-				"differences, %s", v.Name, v.Silence, way)
+			return fmt.Sprintf("no sale of %q in %d decisions in a row, while other variants sold: "+
+				api.Distrust+", %s", v.Name, v.Silence, way)
 		}
 		if v.Worth != nil && (least == nil || *v.Worth < *least.Worth) {
 			least = v
@@ -220,7 +217,7 @@ func misreported(r *api.ExperimentReport) string {
 	if least == nil || *most.Worth <= mostTimes**least.Worth {
 		return ""
 	}
-	return fmt.Sprintf("a sale of %q is worth %.3g times its declared revenue, one of %q %.3g times: do not trust the "+
-		"differences, and find the cause first",
+	return fmt.Sprintf("a sale of %q is worth %.3g times its declared revenue, one of %q %.3g times: "+
+		api.Distrust+", and find the cause first",
 		most.Name, *most.Worth, least.Name, *least.Worth)
 }

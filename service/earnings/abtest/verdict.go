@@ -12,8 +12,8 @@ import (
 
 // verdict applies the stop rule, in this order:
 //
-//	stop         the shoppers are not divided as the shares say, decisions leave memory before their outcome, or one
-//	             variant's pages are seen, or its sales reported, unlike another's
+//	stop         the shoppers are not divided as the shares say, decisions leave memory before their outcome, one
+//	             variant's pages are seen less often than another's, or its sales are reported otherwise
 //	stop         no variant can gain what is worth a change
 //	ship         a variant surely gains as much, and surely earns more than every other variant
 //	tie          several variants surely gain as much, and surely earn more than all others, but cannot be told apart
@@ -22,17 +22,17 @@ import (
 // If the variant to ship is surely worse in another metric, or late revenue could reverse its gain, the verdict is weigh:
 // see weighed and delayed.
 //
-// few names a variant with too few sales, or is "". In a tie the variant at own, which shows the placement's own
+// unseen is the reason to stop for pages that were not seen, or "". few names a variant with too few sales, or is "". In a tie the variant at own, which shows the placement's own
 // policy, wins: keeping it requires no change. All intervals hold at all times at once, so the rule may be applied at
 // any time and as often as you like. The probability of ever shipping a variant that does not gain, or is not the best,
 // is at most the experiment's error.
-func verdict(r *api.ExperimentReport, few string, own int, currency string) api.Verdict {
+func verdict(r *api.ExperimentReport, unseen, few string, own int, currency string) api.Verdict {
 	paid := func(v float64) string { return api.Amount(v, currency) }
 	if r.Ratio.Mismatch {
 		return api.Verdict{Result: api.Stop, Reason: fmt.Sprintf("the shoppers are not divided as the shares say "+
-			"(p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
+			"(p = %.2g): "+api.Distrust+", and find the cause first", r.Ratio.P)}
 	}
-	if reason := cmp.Or(forgotten(r), unlikeSeen(r), misreported(r)); reason != "" {
+	if reason := cmp.Or(forgotten(r), unseen, misreported(r)); reason != "" {
 		return api.Verdict{Result: api.Stop, Reason: reason}
 	}
 	if few != "" {
