@@ -31,9 +31,9 @@ type SeriesMeans struct {
 
 // SeriesSums are sums since the beginning, with the intervals of [Gain].
 type SeriesSums struct {
-	Low      []float64 `json:"low"`
-	Estimate []float64 `json:"estimate"`
-	High     []float64 `json:"high"`
+	Low      []*float64 `json:"low" doc:"null, like the estimate, while too many decisions left memory before an outcome"`
+	Estimate []*float64 `json:"estimate"`
+	High     []*float64 `json:"high"`
 }
 
 // Overview shows a page of placements at a glance.

@@ -207,12 +207,12 @@ func TestSeriesByHand(t *testing.T) {
 			&confseq.Mean{N: 3, Sum: precise.Of(-4), Squares: precise.Of(64./9 + 256./9 + 144), First: 8, Bound: 16}, 4),
 		// Two decisions that earn 2 and 4 against two that earn 0 and 2: 2 (3 − 1). Both have the sum of squares 2
 		// around their mean.
-		OverBaseline: &api.SeriesSums{Low: []float64{0, 2 * max(2-2*over, -4)}, Estimate: []float64{0, 4},
-			High: []float64{0, 2 * min(2+2*over, 4)}},
+		OverBaseline: &api.SeriesSums{Low: []*float64{pointer(0), pointer(2 * max(2-2*over, -4))}, Estimate: []*float64{pointer(0), pointer(4)},
+			High: []*float64{pointer(0), pointer(2 * min(2+2*over, 4))}},
 	}
 	expect.Equal(t, r, want, "the report", cmpopts.EquateApprox(0, 1e-12))
 	if r := s.Report("home", time.Minute, now, 3*time.Second, 100); len(r.Times) != 1 || r.Times[0] != 103 ||
-		math.Abs(r.OverChance.Estimate[0]+4) > 1e-12 {
+		math.Abs(*r.OverChance.Estimate[0]+4) > 1e-12 {
 		t.Errorf("the last three seconds begin at %v, and the sums at %v", r.Times, r.OverChance)
 	}
 	// the first second ended just as these begin
@@ -249,8 +249,8 @@ func totals(first *confseq.Mean, bound float64, last *confseq.Mean, next float64
 	for k, m := range []*confseq.Mean{first, last} {
 		low, high := m.Interval(0.05)
 		n, most := float64(m.N), []float64{bound, next}[k]
-		s.Low, s.Estimate, s.High = append(s.Low, n*max(low, -max(most, -m.Average()))), append(s.Estimate,
-			m.Sum.Value()), append(s.High, n*min(high, max(most, m.Average())))
+		s.Low, s.Estimate, s.High = append(s.Low, new(n*max(low, -max(most, -m.Average())))), append(s.Estimate,
+			new(m.Sum.Value())), append(s.High, new(n*min(high, max(most, m.Average()))))
 	}
 	return s
 }

@@ -215,6 +215,12 @@ func TestEvictedEarnings(t *testing.T) {
 	if g := r.of.Series.Recent(r.now, 0, 0).Gains; len(g) != 1 || g[0].Decisions > before[0].Decisions+10 {
 		t.Errorf("the last decisions are evicted: %+v, want %+v", g, before)
 	}
+	s := &Series{buckets: []bucket{ // all of the first second are evicted, so the sums begin with the next one
+		{start: 0, offered: 9, abandoned: 9, evicted: 9},
+		{start: 1, offered: 2000, arms: [3]offer.Totals{{Rounds: 1000}, {}, {Rounds: 1000}}, bound: 1}}}
+	if g := s.Report("", 0, int64(time.Second), 0, 100).OverBaseline; g == nil || g.Low[0] != nil || g.Estimate[0] != nil || g.Low[1] == nil {
+		t.Errorf("the first of its points is not null: %+v", g)
+	}
 	for evicted, gains := range map[uint64]int{1: 1, 10: 0} {
 		b := &bucket{evicted: evicted, arms: [3]offer.Totals{{Rounds: 100}, {}, {Rounds: 5000}}}
 		if g := new(Series).gains(b); len(g) != gains {

@@ -327,9 +327,11 @@ func (s *Series) Report(name string, window time.Duration, now int64, span time.
 			now[g.Over] = g.Total
 		}
 		for over, sums := range gains {
-			total := now[over]
-			sums.Low, sums.Estimate, sums.High = append(sums.Low, total.Low), append(sums.Estimate,
-				total.Estimate), append(sums.High, total.High)
+			var low, estimate, high *float64
+			if total, ok := now[over]; ok || sum.evicted == 0 {
+				low, estimate, high = &total.Low, &total.Estimate, &total.High
+			}
+			sums.Low, sums.Estimate, sums.High = append(sums.Low, low), append(sums.Estimate, estimate), append(sums.High, high)
 		}
 	}
 	return r

@@ -71,7 +71,7 @@ func TestSeriesIsTheLog(t *testing.T) {
 	}
 	s, _ := e.Series("home", w.now, 0, 10)
 	last := len(s.Times) - 1
-	low, estimate, high := s.OverChance.Low[last], s.OverChance.Estimate[last], s.OverChance.High[last]
+	low, estimate, high := *s.OverChance.Low[last], *s.OverChance.Estimate[last], *s.OverChance.High[last]
 	n := float64(len(all))
 	if want := n * price * 0.8 / 3; !(low < want && want < high) || low < 0 || high > n*price {
 		t.Errorf("the policy earned %v, from %v to %v, more than chance, want %v", estimate, low, high, want)
@@ -85,7 +85,7 @@ func TestSeriesIsTheLog(t *testing.T) {
 	expect.Equal(t, recent, earnings.Recent{Policy: stats.ByPolicy, Gains: stats.Gains, Rate: 0.1}, "the statistics",
 		cmpopts.IgnoreFields(earnings.Recent{}, "Latency"))
 	if g := stats.Gains[0]; len(stats.Gains) != 1 || g.Over != api.OverChance ||
-		g.Total != (api.Interval{Low: s.OverChance.Low[last], Estimate: estimate, High: s.OverChance.High[last]}) {
+		g.Total != (api.Interval{Low: *s.OverChance.Low[last], Estimate: estimate, High: *s.OverChance.High[last]}) {
 		t.Errorf("the series ends elsewhere than the gains %+v", stats.Gains)
 	}
 
@@ -176,12 +176,12 @@ func TestSeriesOverBaseline(t *testing.T) {
 	if s.OverBaseline == nil || s.OverChance != nil || s.Chance != nil {
 		t.Fatalf("%+v", s)
 	}
-	if low, high, want := s.OverBaseline.Low[last], s.OverBaseline.High[last],
+	if low, high, want := *s.OverBaseline.Low[last], *s.OverBaseline.High[last],
 		600*2*0.4; !(low < want && want < high) || low < 0 {
 		t.Errorf("the policy earned between %v and %v more than the baseline, want %v", low, high, want)
 	}
 	if stats := fatal.Or(e.Stats("home"))(t); len(stats.Gains) != 1 || stats.Gains[0].Over != api.OverBaseline ||
-		stats.Gains[0].Randomized || stats.Gains[0].Total.Low != s.OverBaseline.Low[last] {
+		stats.Gains[0].Randomized || stats.Gains[0].Total.Low != *s.OverBaseline.Low[last] {
 		t.Errorf("the gains are %+v", stats.Gains)
 	}
 }

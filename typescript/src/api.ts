@@ -1283,9 +1283,10 @@ export interface SeriesMeans {
 }
 
 export interface SeriesSums {
-  estimate: readonly number[];
-  high: readonly number[];
-  low: readonly number[];
+  estimate: readonly (number | null)[];
+  high: readonly (number | null)[];
+  /** Null, like the estimate, while too many decisions left memory before an outcome. */
+  low: readonly (number | null)[];
 }
 
 export interface Service {

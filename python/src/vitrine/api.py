@@ -1291,9 +1291,10 @@ class SeriesMeans(TypedDict):
 
 
 class SeriesSums(TypedDict):
-    estimate: list[float]
-    high: list[float]
-    low: list[float]
+    estimate: list[float | None]
+    high: list[float | None]
+    low: list[float | None]
+    """Null, like the estimate, while too many decisions left memory before an outcome."""
 
 
 class Service(TypedDict):

@@ -19,9 +19,9 @@ export interface Means {
 }
 
 export interface Sums {
-  low: number[];
-  estimate: number[];
-  high: number[];
+  low: (number | null)[];
+  estimate: (number | null)[];
+  high: (number | null)[];
 }
 
 export interface Series {
