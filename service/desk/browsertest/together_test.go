@@ -89,7 +89,7 @@ func TestChangedElsewhere(t *testing.T) {
 	b.press("See what this does")
 	b.reads("Nothing changes")
 	fatal.Or(s.Put(t.Context(), "home", &api.Placement{MaxSize: 4, Currency: "EUR",
-		Features: []api.Feature{{Name: "price", Kind: "number"}}}))(t)
+		Features: []api.Feature{{Name: "price", Kind: "number"}, {Name: "line", Kind: "category", Values: []string{"men's"}}}}))(t)
 	b.fill("Type home to delete it", "home")
 	b.press("Delete home")
 	b.reads("The placement has changed since you opened this page")

@@ -18,7 +18,7 @@ export function sample(language: Language, step: Step, at: string, name: string,
 }
 
 const by = (at: string, name: string, withKey: boolean) => (method: string, path: string, body: unknown) =>
-  [`curl -X ${method} ${at}/v1/placements/${name}${path}`, ...(withKey ? [`-H "Authorization: Bearer $VITRINE_KEY"`] : []), `-H "Content-Type: application/json" -d '${JSON.stringify(body)}'`].join(" \\\n  ");
+  [`curl -X ${method} ${at}/v1/placements/${name}${path}`, ...(withKey ? [`-H "Authorization: Bearer $VITRINE_KEY"`] : []), `-H "Content-Type: application/json" -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`].join(" \\\n  ");
 
 // push returns the request that puts an item with the given features into a placement's catalogue.
 export function push(features: { name: string; kind: string; values?: string[] }[], name: string, withKey: boolean): string {
