@@ -19,10 +19,10 @@ import (
 //	w_{t+1} = w_t − H̃_t⁻¹ ∇ℓ_t(w_t)
 //	H_{t+1} = H_t + ∇²ℓ_t(w_{t+1})
 //
-// A full fit to the kept rounds replaces w by the maximum and H by the Hessian
-// there: up to round 4096 whenever the rounds have increased by a fifth, and then whenever 4096 rounds are kept. From round
-// 4096 on, each fit also makes Laplace's approximation of the posterior after the older half the prior of the newer half,
-// and drops the older half. A round of K items costs O(K d²) on average, fits included.
+// A full fit to the kept rounds replaces w by the maximum and H by the Hessian there: up to round 4096 whenever the rounds
+// have increased by a fifth, and then whenever 4096 rounds are kept. From round 4096 on, each fit also makes Laplace's
+// approximation of the posterior after the older half the prior of the newer half, and drops the older half. A round of K
+// items costs O(K d²) on average, fits included.
 type Recursive struct {
 	*Online
 	model  *utility.Linear

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"vitrine/internal/hint"
 )
 
 // Assumptions of the plan.
@@ -70,13 +72,7 @@ func plan(w io.Writer, c *costs) {
 }
 
 // grouped writes a whole number with commas between thousands.
-func grouped(v float64) string {
-	digits := fmt.Sprintf("%.0f", v)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func grouped(v float64) string { return hint.Grouped(fmt.Sprintf("%.0f", v)) }
 
 // limit is the rate at which a component reaches its maximum load.
 type limit struct {

@@ -312,9 +312,13 @@ func (r *ExperimentReport) Made() (n uint64) {
 // Forgets reports whether too many decisions were discarded for a comparison.
 func (r *ExperimentReport) Forgets() bool { return ManyDiscarded(r.Discarded, r.Made()) }
 
-// ManyDiscarded reports whether so many decisions were discarded that the others may be unlike them: a fiftieth of those
-// made, and not only a few of the first ones.
-func ManyDiscarded(discarded, made uint64) bool { return discarded >= 32 && 50*discarded >= made }
+// FewLost is how many decisions there must be for each one that is lost to ignore the loss: it hides under 2% of the
+// revenue.
+const FewLost = 50
+
+// ManyDiscarded reports whether so many decisions were discarded that the others may be unlike them: one in FewLost of
+// those made, and not only a few of the first ones.
+func ManyDiscarded(discarded, made uint64) bool { return discarded >= 32 && FewLost*discarded >= made }
 
 // Gains returns the gains over the control of all variants that can be compared with it. There is no gain if too many
 // decisions were discarded.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"vitrine/internal/fields"
+	"vitrine/service/api"
 )
 
 // Cohorts sum a placement's decisions by the time when they were made, oldest first. Sales are reported before other
@@ -12,7 +13,7 @@ import (
 // counts as a whole, once its last decision has closed and all earlier cohorts have counted. Its sums are compared with
 // values known when it began.
 //
-// A cohort is lost, and never counts, if more than one in [FewLost] of its decisions left memory before their outcome: too
+// A cohort is lost, and never counts, if more than one in [api.FewLost] of its decisions left memory before their outcome: too
 // many of the decisions that stay are then sales.
 type Cohorts[T any] []*Cohort[T]
 
@@ -26,7 +27,7 @@ type Cohort[T any] struct {
 }
 
 // Lost reports whether the cohort never counts.
-func (c *Cohort[T]) Lost() bool { return FewLost*c.Evicted > c.Made }
+func (c *Cohort[T]) Lost() bool { return api.FewLost*c.Evicted > c.Made }
 
 func (l Cohorts[T]) find(number int64) (at int, found bool) {
 	return slices.BinarySearchFunc(l, number, func(c *Cohort[T], n int64) int { return cmp.Compare(c.Number, n) })

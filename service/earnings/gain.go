@@ -9,10 +9,6 @@ import (
 // gainError is the probability that an interval of a gain is ever wrong.
 const gainError = 0.05
 
-// FewLost is how many decisions there must be for each one that is lost to ignore the loss: it hides under 2% of the
-// revenue.
-const FewLost = 50
-
 // gains returns how much more the policy earns, among the decisions in a bucket, than chance (if the placement drew
 // between both) and than the caller's own sets (if they were shown only in the mode shadow). The interval over chance is
 // the [Contrast]'s. The caller's sets are shown at other times: that interval is for the difference of the two means, by
@@ -25,14 +21,14 @@ const FewLost = 50
 // all be of one mode, and so there is a gain over the caller's sets only if they are few for each side.
 func (s *Series) gains(b *bucket) []api.Gain {
 	list := []api.Gain{}
-	if FewLost*b.evicted >= b.closed() {
+	if api.FewLost*b.evicted >= b.closed() {
 		return list
 	}
 	if m := b.leads(); m.N > 0 {
 		low, high := m.Interval(gainError)
 		list = append(list, api.NewGain(api.OverChance, m.N, b.within(low, m.Average(), high)))
 	}
-	if mine, other := b.mean(0), b.mean(2); !s.elsewhere && min(mine.N, other.N) > FewLost*b.evicted {
+	if mine, other := b.mean(0), b.mean(2); !s.elsewhere && min(mine.N, other.N) > api.FewLost*b.evicted {
 		difference := mine.Average() - other.Average()
 		low, high := mine.Low(gainError/4)-other.High(gainError/4), mine.High(gainError/4)-other.Low(gainError/4)
 		list = append(list, api.NewGain(api.OverBaseline, mine.N, b.within(low, difference, high)))

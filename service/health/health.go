@@ -25,9 +25,6 @@ const manyExpired = 50
 // manyEmpty is the share of empty pages from which on something is probably wrong.
 const manyEmpty = 0.05
 
-// manyEarly is the share of decisions that left memory early from which on comparisons suffer.
-const manyEarly = 0.02
-
 // share returns the percentage of a group's decisions that sold.
 func share(g api.Totals) float64 { return 100 * float64(g.Purchases) / float64(g.Rounds) }
 
@@ -198,7 +195,7 @@ func (l *list) outcomes(s *api.Stats) {
 	}
 	if s.ExpiredEarly > 0 {
 		level := levelOf(s.SinceExpiredEarly)
-		if s.ExpiredEarlyShare >= manyEarly {
+		if s.ExpiredEarlyShare >= 1./api.FewLost {
 			level = "bad"
 		}
 		l.say(level, "%s left memory before an outcome, so experiments and the guard leave out the decisions of the same "+

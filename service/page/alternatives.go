@@ -27,6 +27,11 @@ func (v *alternatives) best(q *Request, c *setup.Config) (s vitrine.Assortment, 
 	if err != nil {
 		return nil, 0, false
 	}
+	return v.bestOf(family, q)
+}
+
+// bestOf is best for the family of a request.
+func (v *alternatives) bestOf(family vitrine.Constraint, q *Request) (s vitrine.Assortment, revenue float64, ok bool) {
 	if len(v.effects) > 0 {
 		s, revenue = assortment.MaximizeOrdered(nil, family, v.u, v.effects, v.r)
 		slices.Sort(s)
@@ -39,24 +44,23 @@ func (v *alternatives) best(q *Request, c *setup.Config) (s vitrine.Assortment, 
 	return s, revenue, true
 }
 
-// next returns the best set other than the one shown, without position effects. If the best set of all is shown, the next best one drops one of
-// its items or adds one:
+// next returns the best set other than the one shown, without position effects. If the best set of all is shown, the next
+// best one drops one of its items or adds one:
 //
 //	R(S∪T) is a mean of R(S) and the revenues r_j of j in T, weighted by exp(u_j): a single j loses the least
 func (v *alternatives) next(shown vitrine.Assortment) (s vitrine.Assortment, revenue float64, ok bool) {
-	s, revenue, ok = v.best(v.request, v.config)
-	if !ok || !slices.Equal(s, shown) {
+	family, err := v.request.family(v.config, v.index)
+	if err != nil {
+		return nil, 0, false
+	}
+	if s, revenue, ok = v.bestOf(family, v.request); !ok || !slices.Equal(s, shown) {
 		return s, revenue, ok
 	}
-	family, err := v.request.family(v.config, v.index)
 	ok = false
 	note := func(other vitrine.Assortment, earns float64) {
 		if (!ok || earns > revenue) && family.Contains(other) {
 			s, revenue, ok = other, earns, true
 		}
-	}
-	if err != nil {
-		return nil, 0, false
 	}
 	for _, i := range shown {
 		q := v.request.copy()

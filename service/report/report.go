@@ -274,7 +274,7 @@ func number(v float64) string {
 	if whole[0] == '-' {
 		sign, whole = "−", whole[1:]
 	}
-	whole = grouped(whole)
+	whole = hint.Grouped(whole)
 	if fraction = strings.TrimRight(fraction, "0"); !isFraction || fraction == "" {
 		return sign + whole
 	}
@@ -288,15 +288,7 @@ func signed(v float64) string {
 	return number(v)
 }
 
-func count(v uint64) string { return grouped(strconv.FormatUint(v, 10)) }
-
-// grouped puts commas between the thousands of digits.
-func grouped(digits string) string {
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func count(v uint64) string { return hint.Grouped(strconv.FormatUint(v, 10)) }
 
 // conversion is the share of a group's decisions that sold.
 func conversion(g api.Totals) string {

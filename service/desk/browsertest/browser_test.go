@@ -238,6 +238,22 @@ func (b *tab) wait(expression string) {
 // rendered is true for a complete view.
 const rendered = `document.querySelector("main h1") && ![...document.querySelectorAll("main [role=status]")].some((e) => e.innerText === "Loading…")`
 
+// rewrites changes the service's answers to the tab's later documents: if an address to satisfies when, change runs on the
+// answer v. Both are JavaScript.
+func (b *tab) rewrites(when, change string) {
+	b.Helper()
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+		const ask = fetch;
+		fetch = async (at, o) => {
+			const answer = await ask(at, o), to = String(at);
+			if (!(` + when + `)) return answer;
+			const v = await answer.json();
+			` + change + `
+			return Response.json(v);
+		};
+	}`})
+}
+
 // visit goes to a view, "/placements/auto", as a new page.
 func (b *tab) visit(view string) {
 	b.Helper()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
@@ -263,16 +262,8 @@ func TestAccessibility(t *testing.T) {
 	b.wait(`document.querySelector("main .window li")`)
 	s.ask(t, "PUT", "demo/speed", map[string]any{"speed": 5}, nil) // the processor is for axe-core
 	decision, _ := s.chosen(t, "auto", "auto-", 1)
-	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
-		const ask = fetch;
-		fetch = async (to, o) => {
-			const answer = await ask(to, o);
-			if (!String(to).startsWith("v1/overview?seconds")) return answer;
-			const v = await answer.json();
-			for (const p of v.placements) p.health.push({ level: "warning", text: "In trouble." });
-			return Response.json(v);
-		};
-	}`})
+	b.rewrites(`to.startsWith("v1/overview?seconds")`,
+		`for (const p of v.placements) p.health.push({ level: "warning", text: "In trouble." });`)
 	for scheme, rules := range map[string]string{"light": ``, "dark": `, runOnly: ["color-contrast"]`} {
 		b.dress(1280, scheme)
 		for _, view := range views(t, map[string]string{"name": "auto", "id": decision, "page": "policies"}) {

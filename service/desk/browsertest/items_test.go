@@ -361,16 +361,8 @@ func TestNarrowRows(t *testing.T) {
 	s := serve(t, nil)
 	s.stocked(t, "home", 3, 0)
 	b := open(t, s.base)
-	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
-		const ask = fetch;
-		fetch = async (to, o) => {
-			const answer = await ask(to, o);
-			if (!String(to).includes("/shelf")) return answer;
-			const v = await answer.json();
-			for (const i of v.items) Object.assign(i, { shown: 125_213, taken_share: 0.116, revenue_per_page: 123.45 }).item.payload.title = "A vase of clay, burnt by hand, with a very long name";
-			return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
-		};
-	}`})
+	b.rewrites(`to.includes("/shelf")`,
+		`for (const i of v.items) Object.assign(i, { shown: 125_213, taken_share: 0.116, revenue_per_page: 123.45 }).item.payload.title = "A vase of clay, burnt by hand, with a very long name";`)
 	for _, c := range []struct{ width, font int }{{1280, 16}, {950, 16}, {700, 16}, {390, 16}, {390, 24}, {1280, 32}} {
 		width := c.width
 		call(b, page.SetFontSizes, page.SetFontSizesParams{FontSizes: &page.FontSizes{Standard: int64(c.font)}})

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/page"
-
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
@@ -204,21 +202,13 @@ func TestAhead(t *testing.T) {
 		AttributionWindow: "128h", Mode: api.Experimenting, Experiment: &api.Experiment{Name: "summer", Variants: []api.Variant{
 			variant("shop", api.ShowBaseline, 0.5), variant("wide", api.ShowPolicy, 0.25), variant("sure", api.ShowUniform, 0.25)}}}))(t)
 	b := open(t, s.base)
-	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
-		const ask = fetch;
-		fetch = async (to, o) => {
-			const answer = await ask(to, o);
-			if (!String(to).endsWith("/experiment")) return answer;
-			const v = await answer.json();
-			v.experiment.decisions = 100;
-			v.experiment.ends = "2026-01-02T00:00:00Z";
-			v.experiment.variants[0].decisions_made = 1200;
-			Object.assign(v.experiment.variants[1], { deferred: 50, seen: 17, seen_less_than: "sure" });
-			v.experiment.variants[1].difference = { low: -5, estimate: 3, high: 11 };
-			v.experiment.variants[2].difference = { low: -1, estimate: 1, high: 3 };
-			return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
-		};
-	}`})
+	b.rewrites(`to.endsWith("/experiment")`, `
+		v.experiment.decisions = 100;
+		v.experiment.ends = "2026-01-02T00:00:00Z";
+		v.experiment.variants[0].decisions_made = 1200;
+		Object.assign(v.experiment.variants[1], { deferred: 50, seen: 17, seen_less_than: "sure" });
+		v.experiment.variants[1].difference = { low: -5, estimate: 3, high: 11 };
+		v.experiment.variants[2].difference = { low: -1, estimate: 1, high: 3 };`)
 	b.visit("/placements/window/experiments")
 	b.wait(`document.querySelector(".headline")`)
 	if text := eval[string](b, `document.querySelector(".headline").innerText`); !strings.HasPrefix(text, "wide earns 3 more") {
@@ -335,24 +325,13 @@ func TestTrueReasons(t *testing.T) {
 	b.visit("/placements/empty/items")
 	b.reads("Never shown: its revenue is 0")
 
-	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
-		const ask = fetch;
-		fetch = async (to, o) => {
-			const answer = await ask(to, o);
-			const explains = String(to).endsWith("/explanation");
-			if (!explains && !String(to).includes("v1/overview?name=planned")) return answer;
-			const v = await answer.json();
-			if (explains) {
-				Object.assign(v, { source: "policy", same_policy: false, compared_by: "utility", next_best: { items: ["b"], revenue: 2, missed_by: -1 } });
-				return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
-			}
-			Object.assign(v.placements[0].experiment, { starts: "2026-01-01T00:00:00Z", ends: "2026-01-02T00:00:00Z" });
-			const i = { low: -1, estimate: 1, high: 3 };
-			v.placements[0].gains = [{ variant: "ours", over: "shop", randomized: true, decisions: 9, per_decision: i, total: i },
-				{ over: "baseline", randomized: false, decisions: 9, per_decision: i, total: i }]; // of the time before
-			return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
-		};
-	}`})
+	b.rewrites(`to.endsWith("/explanation")`,
+		`Object.assign(v, { source: "policy", same_policy: false, compared_by: "utility", next_best: { items: ["b"], revenue: 2, missed_by: -1 } });`)
+	b.rewrites(`to.includes("v1/overview?name=planned")`, `
+		Object.assign(v.placements[0].experiment, { starts: "2026-01-01T00:00:00Z", ends: "2026-01-02T00:00:00Z" });
+		const i = { low: -1, estimate: 1, high: 3 };
+		v.placements[0].gains = [{ variant: "ours", over: "shop", randomized: true, decisions: 9, per_decision: i, total: i },
+			{ over: "baseline", randomized: false, decisions: 9, per_decision: i, total: i }]; // of the time before`)
 	b.visit("/placements/planned")
 	b.reads("No winner")
 	b.reads("if all 9 visits saw it. That may be chance")

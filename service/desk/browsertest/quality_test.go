@@ -388,20 +388,13 @@ func TestPerformance(t *testing.T) {
 		{"2026-10-22T22:00:00Z", "Fri Sat Sun Mon Tue Wed Thu", "27 Oct 2026, 23:00"}, // the day of 25 hours is the third
 		{"2027-03-25T23:00:00Z", "Fri Sat Sun Mon Tue Wed Thu", "31 Mar 2027, 01:00"}, // of 23
 	} {
-		call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
-			const ask = fetch, from = Date.parse(` + quote(c.from) + `) / 1000, all = (v) => Array(7).fill(v);
-			fetch = async (to, o) => {
-				const answer = await ask(to, o);
-				if (!String(to).includes("v1/overview")) return answer;
-				const v = await answer.json();
-				Object.assign(v.placements[0].series, { now: new Date((from + 600000) * 1000).toISOString(),
-					start_unix_seconds: all().map((_, k) => from + k * 86400), length_seconds: all(86400), decisions: all(9), open: all(0),
-					policy: { rounds: all(9), mean: all(12345), standard_error: all(1) } });
-				const gain = (variant) => ({ variant, over: "shop", randomized: true, decisions: 1400, per_decision: { low: -275, estimate: 8, high: 290 }, total: { low: -385000, estimate: 11100, high: 407000 } });
-				Object.assign(v.placements[0], { currency: "CHF", gains: ["ours", "rival", "other"].map(gain), by_policy: { rounds: 533, purchases: 167, revenue: 656789, revenue_squares: 1e10 } });
-				return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
-			};
-		}`})
+		b.rewrites(`to.includes("v1/overview")`, `
+			const from = Date.parse(`+quote(c.from)+`) / 1000, all = (v) => Array(7).fill(v);
+			Object.assign(v.placements[0].series, { now: new Date((from + 600000) * 1000).toISOString(),
+				start_unix_seconds: all().map((_, k) => from + k * 86400), length_seconds: all(86400), decisions: all(9), open: all(0),
+				policy: { rounds: all(9), mean: all(12345), standard_error: all(1) } });
+			const gain = (variant) => ({ variant, over: "shop", randomized: true, decisions: 1400, per_decision: { low: -275, estimate: 8, high: 290 }, total: { low: -385000, estimate: 11100, high: 407000 } });
+			Object.assign(v.placements[0], { currency: "CHF", gains: ["ours", "rival", "other"].map(gain), by_policy: { rounds: 533, purchases: 167, revenue: 656789, revenue_squares: 1e10 } });`)
 		b.visit("/placements/home")
 		call(b, page.Reload, page.ReloadParams{})
 		b.wait(`document.querySelectorAll("svg.plot text[text-anchor=middle]").length >= 7`)

@@ -123,8 +123,9 @@ func Empty(design *api.Experiment) *Experiment {
 	n := len(design.Variants)
 	return &Experiment{
 		Routes:  &Routes{Design: design},
-		Results: NewResults(n), metrics: newMetrics(design), firsts: newResults(n), reported: make([]uint64, numMetrics+len(design.Metrics)),
-		groups: make([]offer.Totals, n), later: make([]precise.Sum, n), asked: make([]uint64, n),
+		Results: NewResults(n), metrics: newMetrics(design), firsts: newResults(n),
+		reported: make([]uint64, numMetrics+len(design.Metrics)),
+		groups:   make([]offer.Totals, n), later: make([]precise.Sum, n), asked: make([]uint64, n),
 		units: make([]uint64, n), signs: make([]signs, n), seen: make([]uint64, seenUnits/64),
 	}
 }

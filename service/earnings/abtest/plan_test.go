@@ -9,7 +9,6 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
-	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
 
@@ -223,9 +222,8 @@ func TestDispersion(t *testing.T) {
 			{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, cohort)
 		expect.Equal(t, e.Dispersion(), 1, "before decisions")
 		for n := range 400 * visits {
-			entry, unit := uint64(n+2), abtest.Unit("home", fmt.Sprint(n/visits))
-			o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
-				Estimates: offer.Estimates{Variant: e.Name(e.Class(unit)), Unit: unit}}
+			entry := uint64(n + 2)
+			o, _ := visitOf(e, fmt.Sprint(n/visits))
 			e.Enter(entry, 0, cohort, o)
 			e.Leave(entry, 0, cohort, &offer.Closed{Offer: o, Entry: entry, Choice: n / visits % 2}, "")
 		}

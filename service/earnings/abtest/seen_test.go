@@ -12,7 +12,6 @@ import (
 	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
-	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
 
@@ -74,10 +73,8 @@ func (g *gallery) play(seed uint64, visits int) (alarms bool) {
 		if g.shoppers > 0 {
 			shopper = n % g.shoppers
 		}
-		unit := abtest.Unit("home", fmt.Sprint(seed, shopper))
-		class := e.Class(unit)
-		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
-			Estimates: offer.Estimates{Variant: e.Name(class), Unit: unit, Deferred: true}}
+		o, class := visitOf(e, fmt.Sprint(seed, shopper))
+		o.Deferred = true
 		one := open{mark: e.Enter(entry, now, cohort, o), closed: &offer.Closed{Offer: o, Entry: entry, Time: now}}
 		if one.seen = rng.Float64() < g.seen(shopper, n, class); one.seen && rng.Float64() < g.sells[class] {
 			one.closed.Choice = 1

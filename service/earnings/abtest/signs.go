@@ -32,8 +32,6 @@ const (
 	manyValued = 32 // sales before their values are compared; times the variance of the logs, if above 1
 	mostTimes  = 3  // by which the variants' values may differ, in declared revenues
 	rarest     = 8  // a variant that never sold may sell this many times more rarely than the others
-
-	fewLost = earnings.FewLost // a row that has ended is ignored below 1/fewLost of the decisions
 )
 
 // value adds a sale's value.
@@ -144,7 +142,7 @@ func (e *Experiment) look(class int, v *api.VariantReport) (few bool) {
 	if s.first.length >= surely {
 		ended = max(ended, s.first.length)
 	}
-	if fewLost*ended >= v.Group.Rounds {
+	if api.FewLost*ended >= v.Group.Rounds { // a shorter row that has ended is ignored
 		v.Silence = ended
 	}
 	if now, _ := e.limits(class, s.row, max(v.Group.Purchases, 1)); s.row.length >= now {
@@ -154,11 +152,11 @@ func (e *Experiment) look(class int, v *api.VariantReport) (few bool) {
 	if mean := s.logs / n; n >= manyValued*max(1, s.squares/n-float64(mean*mean)) {
 		v.Worth = new(portable.Exp(mean))
 	}
-	return v.Group.Purchases == 0 && s.row.length > 0 || s.first.length >= maybe && fewLost*s.first.length >= v.Group.Rounds
+	return v.Group.Purchases == 0 && s.row.length > 0 || s.first.length >= maybe && api.FewLost*s.first.length >= v.Group.Rounds
 }
 
 // unseen reports how many of a variant's first decisions were seen, and another variant whose first decisions surely
-// were seen more often, by an estimate of at least 1/fewLost of its share. It returns the largest such estimate, or 0.
+// were seen more often, by an estimate of at least 1/[api.FewLost] of its share. It returns the largest such estimate, or 0.
 // The pairs share the error.
 //
 // A unit's first decision is seen, or not, before its variant can affect the unit otherwise. Each unit counts once, so
@@ -169,7 +167,7 @@ func (e *Experiment) unseen(class int, v *api.VariantReport) (less float64) {
 	v.Deferred, v.Seen = m.N, uint64(m.Sum.Value())
 	for other := range e.shares {
 		low, by, _, ok := e.firsts.Difference(other, class, ratioError/float64(len(e.firsts.Pairs)))
-		if ok && low > 0 && by > less && fewLost*by >= e.firsts.Variants[other].Mean.Average() {
+		if ok && low > 0 && by > less && api.FewLost*by >= e.firsts.Variants[other].Mean.Average() {
 			v.SeenLess, less = e.Name(other), by
 		}
 	}

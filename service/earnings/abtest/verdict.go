@@ -22,10 +22,10 @@ import (
 // If the variant to ship is surely worse in another metric, or late revenue could reverse its gain, the verdict is weigh:
 // see weighed and delayed.
 //
-// unseen is the reason to stop for pages that were not seen, or "". few names a variant with too few sales, or is "". In a tie the variant at own, which shows the placement's own
-// policy, wins: keeping it requires no change. All intervals hold at all times at once, so the rule may be applied at
-// any time and as often as you like. The probability of ever shipping a variant that does not gain, or is not the best,
-// is at most the experiment's error.
+// unseen is the reason to stop for pages that were not seen, or "". few names a variant with too few sales, or is "". In a
+// tie the variant at own, which shows the placement's own policy, wins: keeping it requires no change. All intervals hold
+// at all times at once, so the rule may be applied at any time and as often as you like. The probability of ever shipping
+// a variant that does not gain, or is not the best, is at most the experiment's error.
 func verdict(r *api.ExperimentReport, unseen, few string, own int, currency string) api.Verdict {
 	paid := func(v float64) string { return api.Amount(v, currency) }
 	if r.Ratio.Mismatch {

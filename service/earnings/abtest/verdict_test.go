@@ -43,6 +43,14 @@ const (
 	window = 16 * time.Second
 )
 
+// visitOf returns the decision of a shopper, of one item without a revenue, and its class.
+func visitOf(e *abtest.Experiment, shopper string) (o *offer.Offer, class int) {
+	unit := abtest.Unit("home", shopper)
+	class = e.Class(unit)
+	return &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
+		Estimates: offer.Estimates{Variant: e.Name(class), Unit: unit}}, class
+}
+
 // play serves new shoppers, and looks at the verdict every 100 decisions.
 func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport)) *abtest.Experiment {
 	design := &api.Experiment{Name: "x", Control: "a", MinGain: c.worth}
@@ -75,10 +83,7 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		if c.shoppers > 0 {
 			shopper = n % c.shoppers
 		}
-		unit := abtest.Unit("home", fmt.Sprint(seed, shopper))
-		class := e.Class(unit)
-		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
-			Estimates: offer.Estimates{Variant: e.Name(class), Unit: unit}}
+		o, class := visitOf(e, fmt.Sprint(seed, shopper))
 		closed := &offer.Closed{Offer: o, Entry: entry, Time: now}
 		if c.prices != nil {
 			o.Revenue = c.prices[class : class+1]
@@ -105,7 +110,7 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		}
 		if earned := closed.Earned(); c.refunds != nil && earned > 0 && rng.Float64() < c.refunds[class] {
 			e.Correct(&eventlog.Corrected{Correction: "r", Entry: entry, Made: now, Variant: o.Variant, Shown: []string{"i"},
-				Choice: 1, Before: earned, Value: -earned, Withdraws: true, InTime: true, Bound: closed.Bound(), Unit: unit,
+				Choice: 1, Before: earned, Value: -earned, Withdraws: true, InTime: true, Bound: closed.Bound(), Unit: o.Unit,
 				Segment: segment}, cohort)
 		}
 		if n%every == every-1 {
@@ -373,9 +378,9 @@ func TestLostCohorts(t *testing.T) {
 	entry := uint64(1)
 	visit := func(number int64, sells, evicts bool) func() {
 		entry++
-		entry, at, unit := entry, number*cohort, abtest.Unit("home", fmt.Sprint(entry))
-		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{1}},
-			Estimates: offer.Estimates{Variant: e.Name(e.Class(unit)), Unit: unit}}
+		entry, at := entry, number*cohort
+		o, _ := visitOf(e, fmt.Sprint(entry))
+		o.Revenue = []float64{1}
 		e.Enter(entry, at, cohort, o)
 		return func() {
 			closed := &offer.Closed{Offer: o, Entry: entry, Time: at}
