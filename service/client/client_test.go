@@ -310,6 +310,64 @@ func TestLostAnswersAreOneDecision(t *testing.T) {
 	}
 }
 
+// A change whose answer was lost is made once: its retry neither restarts another learner nor trains another one.
+func TestLostAnswersAreOneChange(t *testing.T) {
+	config := *home
+	config.MaxVersions = 1
+	onTrial, reset := config, config
+	onTrial.Mode, onTrial.Experiment = api.Experimenting, &api.Experiment{Name: "summer", Variants: []api.Variant{
+		{Name: "ours", Show: api.ShowPolicy, Share: 0.5}, {Name: "chance", Show: api.ShowUniform, Share: 0.5},
+	}}
+	reset.Seed = 7
+	for _, c := range []struct {
+		what          string
+		before, after *api.Placement
+		how           client.Change
+		kinds         []string // of the changes, the latest first
+	}{
+		{"the learner begins again", &config, &reset, client.Change{Reset: true}, []string{"reset", "created"}},
+		{"an experiment ends", &onTrial, &config, client.Change{Reset: true}, []string{"changed", "created"}},
+		{"a learner that is trained takes over", &config, &reset, client.Change{Relearn: true},
+			[]string{"swapped", "relearning-begun", "created"}},
+	} {
+		for _, tagged := range []bool{false, true} {
+			s, ctx := started(t), t.Context()
+			direct := s.client(nil)
+			fatal.Or(direct.Put(ctx, "home", c.before))(t)
+			for i := range 20 {
+				r := request()
+				r.ShopperID = fmt.Sprint(i) // in either variant
+				fatal.If(t, direct.Outcome(ctx, "home", fatal.Or(direct.Decide(ctx, "home", r))(t).Decision, ""))
+			}
+			fatal.If(t, s.engine.Wait(ctx))
+			if tagged {
+				_, c.how.ETag, _ = direct.PlacementETag(ctx, "home")
+			}
+			sent := 0
+			losing := s.client(func(to http.RoundTripper) http.RoundTripper {
+				return roundTrip(func(r *http.Request) (*http.Response, error) {
+					answer, err := to.RoundTrip(r)
+					if sent++; sent > 2 || err != nil {
+						return answer, err
+					}
+					answer.Body.Close()
+					err = s.engine.Wait(ctx)
+					_, _, failed := s.engine.Exchange(ctx, 0)
+					return nil, errors.Join(io.EOF, err, failed)
+				})
+			})
+			_, err := losing.Change(ctx, "home", c.after, c.how)
+			fatal.If(t, err)
+			var kinds []string
+			for _, change := range fatal.Or(s.engine.History(ctx, "home"))(t).Changes {
+				kinds = append(kinds, change.Kind)
+			}
+			expect.List(t, kinds, c.kinds, c.what)
+			expect.Equal(t, sent, 3, "attempts")
+		}
+	}
+}
+
 // A service that is started again answers what was asked meanwhile, and keeps what it answered before.
 func TestServiceRestarts(t *testing.T) {
 	s, ctx := started(t), t.Context()
