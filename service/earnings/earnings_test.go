@@ -280,6 +280,8 @@ func full() *Earnings {
 		t.Closed(atEnd(o, int64(k)*7e9), o, 1)
 	}
 	t.Counts.Stale, t.Counts.Unlearned = 3, 4
+	w := &t.Guard.weeks
+	t.Guard.keeps, w.whole, w.until, w.least = true, t.Guard.takings, 1, 2
 	return t
 }
 

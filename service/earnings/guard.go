@@ -3,7 +3,6 @@ package earnings
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"time"
 
 	"vitrine/internal/confseq"
@@ -113,13 +112,14 @@ func (t *takings) add(c *guarded, compares bool) {
 
 // weeks are the policy's earnings in whole weeks. They restart after minPeriodSize decisions.
 //
-// A week with a pause, an outage or cohorts that never count may consist of quiet hours. It is whole if it has decisions
-// in the same quarters of days as the first week, but for maxQuarters. A week with more quarters becomes the first one.
+// A week with a pause, an outage or lost cohorts may consist of quiet hours. It is whole if it misses at most maxMissing
+// more than the first week. A week that misses that much less becomes the first one.
 type weeks struct {
 	number   uint64 // of the present week; 0 during the apprenticeship
 	start    int64  // start of the present week
-	quarters uint64 // one bit for each quarter of a day in the present week that has decisions
-	all      uint64 // the first week's quarters
+	until    int64  // end of the last cohort that counted
+	missing  int64  // time of its lost cohorts, and of its pauses beyond minPause
+	least    int64  // time that the first week misses
 	compares bool   // whether predictions have been compared from the first day of a week on
 	present  takings
 	whole    takings      // present, when the last week ended; empty if that week was not whole
@@ -128,24 +128,29 @@ type weeks struct {
 
 // take adds a cohort from one time to another, and starts the next week if this one is over, or the clock was set back.
 func (w *weeks) take(c *guarded, from, to int64, entry uint64) {
+	w.miss(w.until+int64(minPause), from)
 	if isBack := from < w.start; w.number == 0 || isBack || from-w.start >= int64(week) {
 		w.end(isBack, entry)
-		w.start, w.quarters = from, 0
+		w.start, w.missing = from, 0
 	}
-	w.quarters |= cover(from, to, quarter, 28)
+	w.until = to
 	w.compares = w.compares || c.compared && from-w.start < int64(day)
 	w.present.add(c, w.compares)
 }
 
+// miss notes that nothing counts from one time to another.
+func (w *weeks) miss(from, to int64) {
+	w.missing += max(min(to, w.start+int64(week))-from, 0)
+}
+
 // end ends the present week.
 func (w *weeks) end(isBack bool, entry uint64) {
-	lacks := func(quarters, of uint64) bool { return bits.OnesCount64(of&^quarters) > maxQuarters }
-	isWhole := w.number > 0 && !isBack && (w.number == 1 || !lacks(w.quarters, w.all))
+	isWhole := w.number > 0 && !isBack && (w.number == 1 || w.missing <= w.least+int64(maxMissing))
 	w.whole = takings{}
 	if isWhole {
 		w.whole = w.present
-		if w.number == 1 || lacks(w.all, w.quarters) {
-			w.first, w.all = w.whole.earned, w.quarters
+		if w.number == 1 || w.missing < w.least-int64(maxMissing) {
+			w.first, w.least = w.whole.earned, w.missing
 		}
 	}
 	if isWhole || w.number == 0 {
@@ -156,10 +161,10 @@ func (w *weeks) end(isBack bool, entry uint64) {
 	}
 }
 
-// cover returns one bit for each unit of time from one time to another, modulo a number of units.
-func cover(from, to int64, unit time.Duration, modulo int64) (set uint64) {
-	for k := range min((to-1)/int64(unit)-from/int64(unit)+1, modulo) {
-		set |= 1 << uint64((from/int64(unit)+k)%modulo)
+// weekdaysOf returns one bit for each weekday between two times.
+func weekdaysOf(from, to int64) (set uint64) {
+	for k := range min((to-1)/int64(day)-from/int64(day)+1, 7) {
+		set |= 1 << uint64((from/int64(day)+k)%7)
 	}
 	return set
 }
@@ -191,8 +196,8 @@ const (
 	apprenticeship = 500 // decisions
 	day            = 24 * time.Hour
 	week           = 7 * day
-	quarter        = day / 4
-	maxQuarters    = 2 // that a week may lack
+	minPause       = day / 4 // nights without a visitor are no pause
+	maxMissing     = day / 2
 	minPeriod      = day
 	minPeriodSize  = 5000 // decisions
 	cohortShare    = 16   // of the attribution window
@@ -324,11 +329,16 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 	}
 	length := g.Watch.Cohort()
 	for g.Alarm() == nil {
-		c := g.cohorts.Next(now / length)
+		c := g.cohorts.Take(now / length)
 		if c == nil {
 			return false, nil
 		}
-		g.take(&c.Sums, c.Number*length, (c.Number+1)*length, entry)
+		from, to := c.Number*length, (c.Number+1)*length
+		if c.Lost() {
+			g.weeks.miss(from, to)
+			continue
+		}
+		g.take(&c.Sums, from, to, entry)
 		if c := g.test(); c != nil {
 			g.Earnings = &api.Alarm{Check: c.Name, Detail: g.detail(c), Time: time.Unix(0, now).UTC(), Entry: entry,
 				Chance: c.alpha}
@@ -345,7 +355,7 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 // take adds a cohort from one time to another, and starts the next period if this one is over.
 func (g *Guard) take(c *guarded, from, to int64, entry uint64) {
 	if g.baseline.Add(&c.baseline); c.baseline.Sums.N > 0 {
-		g.weekdays |= cover(from, to, day, 7)
+		g.weekdays |= weekdaysOf(from, to)
 	}
 	if g.period == 0 && g.earned.N+c.earned.Sums.N > apprenticeship ||
 		g.period > 0 && g.earned.N >= minPeriodSize && (from-g.start >= int64(minPeriod) || from < g.start) {

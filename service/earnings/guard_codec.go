@@ -73,8 +73,8 @@ func (l *lot) fields(f *fields.Fields) {
 func (g *Guard) Fields(f *fields.Fields) {
 	w := &g.weeks
 	f.Flag(&g.keeps, &w.compares)
-	f.Uvarint(&g.since, &g.period, &w.number, &w.quarters, &w.all, &g.weekdays)
-	f.Int64(&g.start, &w.start)
+	f.Uvarint(&g.since, &g.period, &w.number, &g.weekdays)
+	f.Int64(&g.start, &w.start, &w.until, &w.missing, &w.least)
 	for _, t := range []*takings{&g.takings, &w.present, &w.whole} {
 		f.Uvarint(&t.Entry)
 		f.Float(&t.predicted)

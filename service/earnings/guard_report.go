@@ -18,7 +18,11 @@ func (g *Guard) Report(fallback string) *api.Guard {
 		Overdue: time.Duration(g.sales.wait).Seconds(),
 		Checks:  g.sales.checks(),
 	}
-	for _, c := range g.checks() {
+	checks := g.checks()
+	if c := g.test(); c != nil {
+		checks = append(checks, *c) // the check that raised the alarm
+	}
+	for _, c := range checks {
 		named := func(o api.GuardCheck) bool { return o.Name == c.Name }
 		if i := slices.IndexFunc(r.Checks, named); i >= 0 {
 			r.Checks[i] = c.GuardCheck // whole weeks show more than the present period

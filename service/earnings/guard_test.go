@@ -163,6 +163,26 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// During an alarm the report shows the sums that raised it, otherwise those of whole weeks.
+func TestReportOfAnAlarm(t *testing.T) {
+	for _, c := range []struct{ present, whole, want float64 }{{0.3, 0.4, 0.4}, {0.1, 0.4, 0.1}, {0.3, 0.1, 0.1}} {
+		g := Guard{period: 1}
+		g.weeks.number = 2
+		for of, x := range map[*takings]float64{&g.takings: c.present, &g.weeks.whole: c.whole} {
+			for range 9 {
+				b := block(1000, x)
+				of.estimated.Add(&b)
+			}
+			of.predicted = 9000 * 0.4
+		}
+		for _, check := range g.Report("").Checks {
+			if check.Name == predictions && (*check.Low > c.want/0.4 || *check.High < c.want/0.4) {
+				t.Errorf("%+v: the interval is %.3g to %.3g", c, *check.Low, *check.High)
+			}
+		}
+	}
+}
+
 // A shop that sells less or more at weekends and at night raises no alarm, whether its predictions know that or not. A
 // policy that earns less than before, or predicts too much, has an alarm at the end of a week, or at once if it
 // collapses. Then the placement falls back, but not if demand may have fallen.
@@ -181,11 +201,16 @@ func TestWeeks(t *testing.T) {
 		check          string
 		from, until    float64 // days between which the alarm is raised
 		fallsBack      bool
+		evicts         [3]float64 // one decision in so many leaves memory in the busy hours between two days
 	}{
 		"quiet weekends":                {weekend: .6, night: .3, sells: 1},
 		"quiet weekends, not predicted": {weekend: .6, night: .3, predicts: 1, sells: 1},
 		"busy weekends":                 {weekend: 1.4, night: .3, sells: 1},
 		"busy weekends, not predicted":  {weekend: 1.4, night: .3, predicts: 1, sells: 1},
+		"evictions in the busy hours":   {weekend: 1, night: .5, sells: 1, evicts: [3]float64{4, 8, 99}},
+		"a loss, few evictions":         {weekend: 1, sells: .75, evicts: [3]float64{200, 0, 99}, check: "first-week", from: 14, until: 15},
+		"a loss, evictions before":      {weekend: 1, sells: .75, evicts: [3]float64{4, 8, 13}, check: "first-week", from: 21, until: 22},
+		"a loss, evictions afterwards":  {weekend: 1, sells: .75, evicts: [3]float64{1, 14.05, 15.5}, check: "first-week", from: 15, until: 16},
 		"better own pages":              {weekend: 1, sells: 1, days: 7, own: 1.4, check: "baseline", from: 7, until: 15},
 		"better own pages, five days":   {weekend: 1, sells: 1, days: 5, own: 1.4},
 		"much better own pages":         {weekend: 1, sells: 1, days: 5, own: 3, check: "baseline", until: 1, fallsBack: true},
@@ -212,6 +237,12 @@ func TestWeeks(t *testing.T) {
 			if s.predicts = s.rate; c.predicts > 0 {
 				s.predicts = always(c.predicts * rate * (5 + 2*c.weekend) / 7)
 			}
+			if one, from, until := c.evicts[0], c.evicts[1], c.evicts[2]; one > 0 {
+				s.evicts = func(n int) bool {
+					d := float64(n) / perDay
+					return n%int(one) == 0 && d >= from && d < until && demand(n) >= rate
+				}
+			}
 			g := &Guard{Watch: Watch{Window: s.window}}
 			for d := range c.days {
 				var own guarded
@@ -230,6 +261,9 @@ func TestWeeks(t *testing.T) {
 			if a := g.Alarm(); a == nil && c.check != "" || a != nil && (!strings.Contains(c.check, a.Check) || n < c.from || n > c.until ||
 				g.FallsBack() != c.fallsBack) {
 				t.Errorf("%s, seed %d: on day %.2f the alarm is %+v, and falls back %v", name, seed, n, a, g.FallsBack())
+			}
+			if c.check == predictions && g.Entry > perDay {
+				t.Errorf("the alarm suspects decisions after entry %d, not those of the whole week", g.Entry)
 			}
 		}
 	}
@@ -257,6 +291,7 @@ func TestWeeksWithGaps(t *testing.T) {
 		"days that never count":         {pauses: func(h int) bool { return h/hours == 2 && h%24 >= 8 && h%24 < 20 }, want: []uint64{whole, whole, 0, whole}, first: whole},
 		"a first week without weekend":  {pauses: func(h int) bool { return h/24 == 5 || h/24 == 6 }, want: []uint64{whole * 5 / 7, whole, whole, whole}, first: whole},
 		"a clock ahead, and set back":   {clock: ahead, want: []uint64{whole, whole, 0, 0, whole}, first: whole},
+		"nights without any visitor":    {pauses: func(h int) bool { return h >= hours && h%24 < 5 }, want: []uint64{whole, whole * 19 / 24, whole * 19 / 24, whole * 19 / 24}, first: whole},
 		"a quarter without any visitor": {pauses: func(h int) bool { return h%24 < 6 }, want: []uint64{whole * 3 / 4, whole * 3 / 4, whole * 3 / 4, whole * 3 / 4}, first: whole * 3 / 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -286,15 +321,14 @@ func TestWeeksWithGaps(t *testing.T) {
 	}
 }
 
-// A cohort covers every day and quarter from its begin to its end.
-func TestCover(t *testing.T) {
+// A cohort covers every weekday from its begin to its end.
+func TestWeekdaysOf(t *testing.T) {
 	at := int64(week) + int64(day)
-	expect.Equal(t, cover(at, at+1, day, 7), 1<<1)
-	expect.Equal(t, cover(at, at+int64(day), day, 7), 1<<1)
-	expect.Equal(t, cover(at, at+int64(day)+1, day, 7), 1<<1|1<<2)
-	expect.Equal(t, cover(at+5*int64(day), at+7*int64(day), day, 7), 1<<6|1<<0)
-	expect.Equal(t, cover(at, at+int64(week), quarter, 28), 1<<28-1)
-	expect.Equal(t, cover(at, at+400*int64(day), day, 7), 1<<7-1)
+	expect.Equal(t, weekdaysOf(at, at+1), 1<<1)
+	expect.Equal(t, weekdaysOf(at, at+int64(day)), 1<<1)
+	expect.Equal(t, weekdaysOf(at, at+int64(day)+1), 1<<1|1<<2)
+	expect.Equal(t, weekdaysOf(at+5*int64(day), at+7*int64(day)), 1<<6|1<<0)
+	expect.Equal(t, weekdaysOf(at, at+400*int64(day)), 1<<7-1)
 }
 
 // Clearing an alarm forgets your own pages only if they raised it over whole weeks.
