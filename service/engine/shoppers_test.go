@@ -198,8 +198,11 @@ func TestWhatShoppersOwnIsHidden(t *testing.T) {
 					slices.Sorted(slices.Values(a.IDs()))) {
 					t.Errorf("%s%s: tried %v, %v, want %v", what, more, tried, err, a.IDs())
 				}
-				if _, err := e.Explain(t.Context(), "home", r.Decision, 3, nil); err != nil {
-					t.Error(err)
+				why := fatal.Or(e.Explain(t.Context(), "home", r.Decision, 3, nil))(t)
+				if slices.ContainsFunc(why.Rules, func(c api.RuleCost) bool {
+					return c.Rule == "exclude" || c.Rule == "slot"
+				}) {
+					t.Errorf("%s%s: nobody set the rules %+v", what, more, why.Rules)
 				}
 			}
 		}
@@ -228,7 +231,7 @@ func TestWhatShoppersOwnIsHidden(t *testing.T) {
 			whole := e.Whole(t, "home", offered)
 			logged := fatal.Or(offer.Of(offered))(t)
 			if d := offered.Decision; (d == "show0" || d == "show1") &&
-				!strings.Contains(logged.Rules, `"exclude":["sku1"]`) {
+				logged.Rules != `{"hidden":["sku1"]}` {
 				t.Errorf("decision %s has the rules %s", d, logged.Rules)
 			}
 			for i, id := range whole.ItemIDs {

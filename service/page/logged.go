@@ -137,6 +137,7 @@ type rules struct {
 	Least   int         `json:"min_size,omitzero"`
 	Include []string    `json:"include,omitzero"`
 	Exclude []string    `json:"exclude,omitzero"`
+	Hidden  []string    `json:"hidden,omitzero"` // candidates that the shopper has bought
 	AtMost  []api.Limit `json:"limits,omitzero"`
 	Slots   []api.Slot  `json:"slots,omitzero"`
 
@@ -158,8 +159,8 @@ func (r *Request) logged(c *setup.Config, n, size int) string {
 		return ""
 	}
 	for _, spaces := range [][]float64{spaces, nil} {
-		text, err := json.Marshal(rules{r.MaxSize, r.MinSize, r.Include, slices.Concat(r.Exclude, r.hidden), r.Limits,
-			r.Slots, r.Capacity, spaces}, json.Deterministic(true))
+		text, err := json.Marshal(rules{r.MaxSize, r.MinSize, r.Include, r.Exclude, r.hidden, r.Limits, r.Slots,
+			r.Capacity, spaces}, json.Deterministic(true))
 		if err == nil && len(text) <= size {
 			return string(text)
 		}
@@ -176,8 +177,8 @@ func (r *Request) rule(text string) bool {
 	if err := json.Unmarshal([]byte(text), &logged); err != nil || logged == nil {
 		return false
 	}
-	r.MaxSize, r.MinSize, r.Include, r.Exclude, r.Limits, r.Slots, r.Capacity = logged.Size, logged.Least,
-		logged.Include, logged.Exclude, logged.AtMost, logged.Slots, logged.Capacity
+	r.MaxSize, r.MinSize, r.Include, r.Exclude, r.hidden, r.Limits, r.Slots, r.Capacity = logged.Size, logged.Least,
+		logged.Include, logged.Exclude, logged.Hidden, logged.AtMost, logged.Slots, logged.Capacity
 	if r.spaced = len(logged.Spaces) == len(r.Items); r.spaced {
 		for i := range r.Items {
 			r.Items[i].Space = &logged.Spaces[i]

@@ -10,6 +10,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/feature"
+	"vitrine/service/page"
 )
 
 // Pinned items are on every page and excluded ones on none, as far as the request and the other rules go together with
@@ -128,7 +129,8 @@ func TestRulesOfRequestAndPlacement(t *testing.T) {
 	}
 }
 
-// A page with slots shows the fewest items that the shopper owns, by an exhaustive search.
+// A page with slots shows the fewest items that the shopper owns, by an exhaustive search. Its explanation lists only
+// rules that the request set.
 func TestSlotsAmongOwnedItems(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	rare := 0
@@ -144,6 +146,7 @@ func TestSlotsAmongOwnedItems(t *testing.T) {
 			}
 			values = append(values, *r.Items[i].Revenue)
 		}
+		excluded := 0
 		for range 3 {
 			var s api.Slot
 			for _, item := range r.Items {
@@ -152,6 +155,7 @@ func TestSlotsAmongOwnedItems(t *testing.T) {
 				}
 			}
 			r.Slots = append(r.Slots, s)
+			excluded += len(s.Exclude)
 		}
 		least := 4
 		var search func(k, n int, used []string)
@@ -173,12 +177,15 @@ func TestSlotsAmongOwnedItems(t *testing.T) {
 		}
 		search(0, 0, nil)
 		before := fmt.Sprint(r.Slots)
-		o, err := try(t.Context(), v, r)
+		o, why, err := page.Try(t.Context(), v, r, 0, nil, func() uint64 { return 1 })
 		if least == 4 {
 			expect.Part(o, err)(t, "/slots")
 			continue
 		}
 		fatal.If(t, err)
+		if len(why.Rules) != excluded {
+			t.Errorf("trial %d: %d rules of %s: %+v", trial, excluded, before, why.Rules)
+		}
 		n := 0
 		for k, id := range o.IDs() {
 			if slices.Contains(r.Slots[k].Exclude, id) {

@@ -41,8 +41,8 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	if len(r.Slots) > c.MaxSize {
 		return nil, api.Fieldf("/slots", "%d slots, the placement shows at most %d items", len(r.Slots), c.MaxSize)
 	}
-	family, err := r.fill(c, index)
-	if err != nil && len(r.hidden) > 0 {
+	family, err := r.fill(c, index, slices.Repeat([]bool{true}, len(r.Slots)))
+	if err != nil {
 		family, err = r.open(c, index)
 	}
 	if err != nil {
@@ -51,31 +51,30 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	return family, r.noteSize(c, len(r.Slots))
 }
 
-// fill returns the sets that fill the slots without the hidden candidates.
-func (r *Request) fill(c *setup.Config, index map[string]int) (*assortment.Slots, error) {
-	everywhere := present(slices.Concat(r.Exclude, c.Exclude, r.hidden), index)
+// fill returns the sets that fill the slots. Closed slots show no hidden candidate.
+func (r *Request) fill(c *setup.Config, index map[string]int, closed []bool) (*assortment.Slots, error) {
+	everywhere, hidden := present(slices.Concat(r.Exclude, c.Exclude), index), present(r.hidden, index)
 	slots := make([]assortment.Slot, len(r.Slots))
 	for k, s := range r.Slots {
 		slots[k].Exclude = append(present(s.Exclude, index), everywhere...)
+		if closed[k] {
+			slots[k].Exclude = append(slots[k].Exclude, hidden...)
+		}
 	}
 	return assortment.NewSlots(r.len(), slots, len(slots))
 }
 
-// open brings the hidden candidates back, but only into slots that would otherwise stay empty. To exclude them from one
-// slot after the other leaves the fewest such slots: if a slot can be filled without them next to the slots before it,
-// then also in a page with the fewest of them.
+// open brings the hidden candidates back, but only into slots that would otherwise stay empty. Closing one slot after
+// the other leaves the fewest open: if a slot can be closed next to the closed slots before it, then also in a page with
+// the fewest hidden candidates.
 func (r *Request) open(c *setup.Config, index map[string]int) (*assortment.Slots, error) {
-	hidden := r.hidden
-	r.Request, r.hidden = new(*r.Request), nil
-	r.Slots = slices.Clone(r.Slots)
-	family, err := r.fill(c, index)
-	for k := 0; k < len(r.Slots) && err == nil; k++ {
-		before := r.Slots[k].Exclude
-		r.Slots[k].Exclude = slices.Concat(before, hidden)
-		if closed, short := r.fill(c, index); short == nil {
-			family = closed
-		} else {
-			r.Slots[k].Exclude = before
+	closed := make([]bool, len(r.Slots))
+	family, err := r.fill(c, index, closed)
+	for k := 0; k < len(closed) && err == nil; k++ {
+		closed[k] = true
+		fuller, short := r.fill(c, index, closed)
+		if closed[k] = short == nil; closed[k] {
+			family = fuller
 		}
 	}
 	return family, err
