@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,8 +76,9 @@ func TestOrdersOfPolicies(t *testing.T) {
 func TestPlacementWithPositionEffects(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
-	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"log_items":"shown",
-		"policy":{"name":"ucb-mnl","constants":"tuned","radius":0.1,"position_effects":true}}`)
+	const config = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"log_items":"shown",
+		"policy":{"name":"ucb-mnl","constants":"tuned","radius":0.1,"position_effects":true}}`
+	put(t, e, "home", config)
 	rng := rand.New(rand.NewPCG(1, 1))
 	gamma := []float64{0, -2}
 	for round := range 400 {
@@ -118,6 +120,20 @@ func TestPlacementWithPositionEffects(t *testing.T) {
 		t.Errorf("%+v, and the answers earn %v more without it", why.Rules, cost)
 	}
 	expect.Equal(t, why.Unknown, []string{"the next-best set: with position effects, the order of a set counts, too"})
+	r.Slots, r.MaxSize = []api.Slot{{Exclude: []string{"sku2"}}, {}}, 0
+	slots, why, err := try(t.Context(), e, "home", r, 0)
+	fatal.If(t, err)
+	if math.Abs(*why.Revenue-slots.Expected) > 1e-12 || slots.Expected > two.Expected-0.01 || why.Rules != nil ||
+		!slices.Equal(slots.IDs(), []string{"sku1", "sku2"}) {
+		t.Errorf("%v earns %v by the answer, and %v by the explanation, whose rules are %+v; in the best order %v",
+			slots.IDs(), slots.Expected, *why.Revenue, why.Rules, two.Expected)
+	}
+	expect.Equal(t, why.Unknown, []string{"the next-best set and what the rules cost: with position effects, the order of a set counts, too"})
+	put(t, e, "home", strings.Replace(config, "}]", `}],"mode":"shadow"`, 1))
+	r.Baseline = []string{"sku0"}
+	if shadow := decide(t, e, "home", r, 0); shadow.Shadow != slots.Expected {
+		t.Errorf("in the mode shadow the policy's page would earn %v, want %v", shadow.Shadow, slots.Expected)
+	}
 	// The items differ by half a unit of x, with a coefficient near 1.
 	if effect := math.Log(a.Probability[1]/a.Probability[0]) + 0.5; math.Abs(effect+2) > 0.7 {
 		t.Errorf("the second place has an effect of %.2f, want −2", effect)

@@ -250,7 +250,6 @@ func (d *Decider) arrange() error {
 	}
 	if d.slots != nil && o.Mode != offer.ByBaseline {
 		d.certain(o.Mode == offer.ByChance)
-		d.assign(d.slots, d.order)
 	}
 	return nil
 }
@@ -351,23 +350,5 @@ func (d *Decider) certain(byChance bool) {
 	e.Own = make([]string, len(d.own.Assortment))
 	for k, i := range d.own.Assortment {
 		e.Own[k] = d.request.id(int(i))
-	}
-}
-
-// assign puts the ordered items into the slots.
-func (d *Decider) assign(family *assortment.Slots, order []int32) {
-	items := make([]int, len(order))
-	p := map[int]float64{}
-	for k, i := range order {
-		items[k] = int(i)
-		if d.estimates.Probability != nil {
-			p[int(i)] = d.estimates.Probability[k]
-		}
-	}
-	for k, i := range family.Assign(nil, items) {
-		order[k] = int32(i)
-		if d.estimates.Probability != nil {
-			d.estimates.Probability[k] = p[i]
-		}
 	}
 }

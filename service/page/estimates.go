@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/assortment"
 	"vitrine/internal/panics"
 	"vitrine/service/offer"
 )
@@ -18,49 +19,75 @@ type estimator interface {
 	Utilities(dst []float64, x *vitrine.Context)
 }
 
-// estimate stores the choice probabilities of the set shown and returns the set in display order: by decreasing
-// probability, unless ordered says that the request or the policy fixes the order.
+// estimate stores the choice probabilities of the set shown and returns the set in display order, which ordered says
+// that the request or the policy fixes.
 func (d *Decider) estimate(ordered bool) []int32 {
-	order, e, own := int32s(d.shown), &d.estimates, &d.own
+	e, own := &d.estimates, &d.own
 	if e.Shadowed {
 		sorted := slices.Clone(d.shown)
 		slices.Sort(sorted)
 		e.Agrees = slices.Equal(sorted, own.Assortment)
 	}
-	estimator, ok := d.policy.Policy.(estimator)
-	if !ok {
+	order, p := d.display(d.shown, ordered)
+	if p == nil {
 		return order
 	}
-	u, ok := d.utilities(estimator, d.shown)
-	d.made.Estimated, d.made.Usable = true, ok || u == nil
-	if !ok {
-		return order
-	}
-	if !ordered {
-		sortByUtility(order, u)
-	}
-	effects := placeEffects(d.policy.Policy)
-	addEffects(u, effects)
-	p := make([]float64, len(u)+1)
-	vitrine.Probabilities(p, u)
-	e.Outside, e.Probability = p[0], p[1:]
-	e.Expected = expectedRevenue(p[1:], order, d.x.Revenue)
 	if e.Shadowed {
-		page := []int(own.Assortment)
-		if own.Order != nil {
-			page = own.Order
+		set, ordered := []int(own.Assortment), false
+		if own.Order != nil && d.slots == nil {
+			set, ordered = own.Order, true
 		}
-		u, ok := d.utilities(estimator, page)
-		if !ok {
-			e.Probability, e.Outside, e.Expected = nil, 0, 0
+		page, p := d.display(set, ordered)
+		if p == nil {
 			return order
 		}
-		addEffects(u, effects)
-		p := make([]float64, len(u)+1)
-		vitrine.Probabilities(p, u)
 		e.Shadow = expectedRevenue(p[1:], page, d.x.Revenue)
 	}
+	e.Outside, e.Probability = p[0], p[1:]
+	e.Expected = expectedRevenue(p[1:], order, d.x.Revenue)
 	return order
+}
+
+// display returns a set in display order, with the choice probabilities of the outside option and of the items, or nil
+// if the policy has no usable estimates. Unless the order is fixed, it goes by decreasing probability, or by the slots.
+func (d *Decider) display(set []int, ordered bool) (order []int32, p []float64) {
+	order = int32s(set)
+	var u []float64
+	estimator, ok := d.policy.Policy.(estimator)
+	if ok {
+		u, ok = d.utilities(estimator, set)
+		d.made.Estimated, d.made.Usable = true, ok || u == nil
+	}
+	if ok && !ordered {
+		sortByUtility(order, u)
+	}
+	if d.slots != nil && !ordered {
+		assign(d.slots, order, u)
+	}
+	if !ok {
+		return order, nil
+	}
+	addEffects(u, placeEffects(d.policy.Policy))
+	p = make([]float64, len(u)+1)
+	vitrine.Probabilities(p, u)
+	return order, p
+}
+
+// assign puts ordered items into the slots, with their utilities unless u is nil.
+func assign(family *assortment.Slots, order []int32, u []float64) {
+	items, of := make([]int, len(order)), map[int]float64{}
+	for k, i := range order {
+		items[k] = int(i)
+		if u != nil {
+			of[int(i)] = u[k]
+		}
+	}
+	for k, i := range family.Assign(nil, items) {
+		order[k] = int32(i)
+		if u != nil {
+			u[k] = of[i]
+		}
+	}
 }
 
 // sortByUtility sorts items and their utilities, the largest first.

@@ -430,12 +430,18 @@ func (m *explanation) compare(x *api.Explanation, u []float64) {
 	v := &alternatives{request: m.request, config: m.config, index: m.request.places(), u: u,
 		effects: effects, r: m.x.Revenue}
 	if len(effects) > 0 {
-		x.Unknown = append(x.Unknown, "the next-best set: with position effects, the order of a set counts, too")
+		unknown := "the next-best set"
+		if m.request.Slots != nil {
+			unknown += " and what the rules cost"
+		}
+		x.Unknown = append(x.Unknown, unknown+": with position effects, the order of a set counts, too")
 	} else if s, revenue, ok := v.next(shown); ok {
 		x.Next = &api.OtherSet{Items: make([]string, len(s)), Revenue: revenue, MissedBy: earns - revenue}
 		for k, i := range s {
 			x.Next.Items[k] = m.request.id(i)
 		}
 	}
-	x.Rules = v.rules()
+	if len(effects) == 0 || m.request.Slots == nil {
+		x.Rules = v.rules()
+	}
 }
