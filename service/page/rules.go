@@ -202,10 +202,8 @@ func (r *Request) with(rules assortment.Rules, pins []int, c *setup.Config) (vit
 	switch {
 	case r.work.Exceeded():
 		return nil, errSteps(rules.Items)
-	case errors.As(err, new(*assortment.CrossingError)) && len(r.Limits) == 0:
-		return nil, api.Fieldf("", "the placement's limits: %v", err)
 	case errors.As(err, new(*assortment.CrossingError)):
-		return nil, api.Fieldf("/limits", "%v", err)
+		return nil, blame(rules, c, err)
 	case err != nil: // because lower bounds give way
 		return nil, api.Fieldf("/include", "%v", err)
 	}
@@ -213,6 +211,21 @@ func (r *Request) with(rules assortment.Rules, pins []int, c *setup.Config) (vit
 		err = r.noteUnmet(c, reached)
 	}
 	return family, err
+}
+
+// blame says whether the limits that cross are the placement's own, or whether the request's limits take part.
+func blame(rules assortment.Rules, c *setup.Config, err error) error {
+	n := 0 // of the placement's limits without a min, which come first
+	for _, l := range c.Limits {
+		if l.Min == 0 {
+			n++
+		}
+	}
+	rules.Limits, rules.Groups = rules.Limits[:n], rules.Groups[:len(c.Limits)-n]
+	if _, _, own := assortment.NewReachable(rules); errors.As(own, new(*assortment.CrossingError)) {
+		return api.Fieldf("", "the placement's limits: %v", own)
+	}
+	return api.Fieldf("/limits", "%v", err)
 }
 
 // addLimits adds the limits of the placement and of the request.

@@ -146,9 +146,12 @@ func TestCrossingLimitsThatAreRefused(t *testing.T) {
 		records = append(records, fatal.Or(catalogue.Encode(stored, v.Config.Schema(), ""))(t))
 	}
 	v.Catalogue = fatal.Or(catalogue.Restore(v.Config.Schema(), 1, slices.Values(records)))(t)
-	_, err := try(t.Context(), v, &api.Request{})
-	expect.Message(err)(t, `the placement's limits: kind "k0", group "new" and brand "b3" cross each other: items may be grouped `+
-		"in two ways that cross, not in three; drop one of these limits")
+	for _, limits := range [][]api.Limit{nil, {{Items: []string{"sku0"}, Max: new(1)}},
+		{{Items: []string{"sku0", "sku1"}, Min: 1}}} {
+		_, err := try(t.Context(), v, &api.Request{Limits: limits})
+		expect.Message(err)(t, `the placement's limits: kind "k0", group "new" and brand "b3" cross each other: items may be grouped `+
+			"in two ways that cross, not in three; drop one of these limits")
+	}
 }
 
 // A search that takes too many steps, or whose caller has gone, ends without an answer.
