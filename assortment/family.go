@@ -42,28 +42,6 @@ type Limiter interface {
 	Limit(maximum int) (vitrine.Constraint, error)
 }
 
-// Stabler is implemented by families that may be stable: MaxGain's answer does not change if the gains of other items
-// fall. For gains g' ≤ g that equal g on S = MaxGain(g),
-//
-//	MaxGain(g') = S
-//
-// even among sets of equal gain. Oracles that compare single gains in a fixed order, such as greedy algorithms, are
-// stable. So are oracles that build sums and keep the larger of two, or the first of equals, such as dynamic programs:
-// rounded addition is monotone, so a set that lost loses again.
-type Stabler interface {
-	vitrine.Constraint
-	Stable() bool
-}
-
-// Stable reports whether a family declares itself stable.
-func Stable(c vitrine.Constraint) bool {
-	s, ok := c.(Stabler)
-	return ok && s.Stable()
-}
-
-// Stable implements [Stabler].
-func (AtMost) Stable() bool { return true }
-
 // Hereditary reports whether a family declares that every subset of a feasible set is feasible, so that no item is
 // required.
 func Hereditary(c vitrine.Constraint) bool {

@@ -597,3 +597,12 @@ func (f *flow) follow() {
 		}
 	}
 }
+
+// minOf returns the smallest value of the items, or +Inf without items.
+func minOf(value []float64, items []int) float64 {
+	minimum := math.Inf(1)
+	for _, i := range items {
+		minimum = min(minimum, value[i])
+	}
+	return minimum
+}

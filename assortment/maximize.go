@@ -68,46 +68,19 @@ func MaximizeIterations(
 	}
 	w := workspaces.Get().(*workspace)
 	defer workspaces.Put(w)
-	w.exact = Bounds{Lower: u, Upper: u}
-	return w.maximize(dst, c, &w.exact, r)
-}
-
-// Bounds describes utilities u by intervals that can be narrowed on request. Each slice contains one entry per item.
-type Bounds struct {
-	Lower, Upper []float64 // Lower[i] ≤ u_i ≤ Upper[i]
-	Known        []bool    // whether both bounds equal u_i
-
-	// Tighten narrows the bounds of the given items, all of them still unknown. Within a few calls an item must become
-	// known.
-	Tighten func(items []int)
-}
-
-// MaximizeBounds returns the same set and the same revenue, bit for bit, as [Maximize] would for the utilities inside
-// the bounds. It tightens only the bounds that influence the answer. r ≥ 0 are the revenues; nil means 1 for all. It
-// panics unless the family is [Stable] and the lengths agree.
-//
-// The iteration is Maximize's, with the largest gain possible for each item: v_i (r_i − z) at the upper bound if
-// r_i > z, and otherwise at the lower bound, because the gain then falls with the utility. Once all items of the
-// oracle's answer are known, it is also the answer for the utilities, because all other gains can only fall. Until
-// then, MaximizeBounds makes the items in the answer known, tightens the items that might replace them, and calls the
-// oracle again. It finds the largest utility, the reference for exponentials, in the same way.
-//
-// Like Maximize it requires u ∈ [-700, 700] or −∞.
-func MaximizeBounds(
-	dst vitrine.Assortment, c vitrine.Constraint, b *Bounds, r []float64,
-) (vitrine.Assortment, float64) {
-	n := len(b.Upper)
-	if !Stable(c) {
-		panic(fmt.Sprintf("assortment: MaximizeBounds over a family %T that is not stable", c))
+	w.c, w.u, w.r, w.hidden = c, u, r, Hidden(c)
+	w.shift, w.iterations = math.Inf(1), 0 // no weights yet
+	if s = w.prune(); s == nil && EqualRevenues(r) {
+		s = w.maximizeSales()
+	} else if s == nil {
+		s = w.maximizeRevenue()
 	}
-	if len(b.Lower) != n || len(b.Known) != n || r != nil && len(r) != n {
-		panic(fmt.Sprintf("assortment: MaximizeBounds has %d lower bounds, %d upper, %d known and %d revenues",
-			len(b.Lower), n, len(b.Known), len(r)))
+	if dst == nil {
+		dst = make(vitrine.Assortment, 0, len(s))
 	}
-	w := workspaces.Get().(*workspace)
-	defer workspaces.Put(w)
-	s, revenue, _ := w.maximize(dst, c, b, r)
-	return s, revenue
+	dst = append(dst[:0], s...)
+	w.c, w.u, w.r, w.hidden = nil, nil, nil, nil // the pool must not retain the caller's slices
+	return dst, vitrine.ExpectedRevenue(dst, u, r), w.iterations
 }
 
 // EqualRevenues reports whether all revenues are equal and positive, so that R(S) grows with Σ_{i∈S} exp(u_i). nil
@@ -143,18 +116,13 @@ func Hidden(c vitrine.Constraint) []bool {
 // workspace is one problem and its scratch.
 type workspace struct {
 	c      vitrine.Constraint
-	b      *Bounds // if all utilities are known, Known is nil and Lower equals Upper
-	r      []float64
+	u, r   []float64
 	hidden []bool
 
 	shift      float64
-	v, low     []float64          // N: exp(u − shift) of the upper and lower bounds; one slice if all are known
-	lows       []float64          // N: storage of low
+	v          []float64          // N: exp(u − shift)
 	gain       []float64          // N: argument of the oracle
 	best, next vitrine.Assortment // the answers
-	lower      vitrine.Assortment // answer to the smallest gains
-	items      []int              // to tighten
-	exact      Bounds             // holds known utilities
 	pruned     Pruned
 	some       []float64 // utilities of a few items
 	iterations int
@@ -162,34 +130,15 @@ type workspace struct {
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-func (w *workspace) maximize(
-	dst vitrine.Assortment, c vitrine.Constraint, b *Bounds, r []float64,
-) (s vitrine.Assortment, revenue float64, iterations int) {
-	w.c, w.b, w.r, w.hidden = c, b, r, Hidden(c)
-	w.shift, w.iterations = math.Inf(1), 0 // no weights yet
-	if s = w.prune(); s == nil && EqualRevenues(r) {
-		s = w.maximizeSales()
-	} else if s == nil {
-		s = w.maximizeRevenue()
-	}
-	if dst == nil {
-		dst = make(vitrine.Assortment, 0, len(s))
-	}
-	dst = append(dst[:0], s...)
-	revenue = vitrine.ExpectedRevenue(dst, b.Upper, r)
-	w.c, w.b, w.r, w.hidden, w.exact = nil, nil, nil, nil, Bounds{} // the pool must not retain the caller's slices
-	return dst, revenue, w.iterations
-}
-
-// prune solves a problem with many items of known utilities by looking at a few of them. It returns nil if these do not
+// prune solves a problem with many items by looking at a few of them. It returns nil if these do not
 // suffice, or if a single pass over all items would do.
 func (w *workspace) prune() vitrine.Assortment {
-	rules, size, ok := Prunable(w.c, len(w.b.Upper))
-	if !ok || w.b.Known != nil || rules.Weights == nil && EqualRevenues(w.r) {
+	rules, size, ok := Prunable(w.c, len(w.u))
+	if !ok || rules.Weights == nil && EqualRevenues(w.r) {
 		return nil
 	}
 	w.iterations++
-	w.next = rules.Ungrouped(size).best(w.next, w.b.Upper, negInf)
+	w.next = rules.Ungrouped(size).best(w.next, w.u, negInf)
 	best, ok := w.pruned.Maximize(rules, w.r, w.next, size, w.pick)
 	if !ok {
 		return nil
@@ -201,7 +150,7 @@ func (w *workspace) prune() vitrine.Assortment {
 func (w *workspace) pick(items []int) []float64 {
 	w.some = scratch.Grow(w.some, len(items))
 	for j, i := range items {
-		w.some[j] = w.b.Upper[i]
+		w.some[j] = w.u[i]
 	}
 	return w.some
 }
@@ -212,12 +161,12 @@ func (w *workspace) pick(items []int) []float64 {
 // would displace one that improves, and z would stop growing too early. Just above z every gain is accurate. If z does
 // not grow there, no set exceeds z(1+ε).
 func (w *workspace) maximizeRevenue() vitrine.Assortment {
-	w.resize(len(w.b.Upper))
+	w.resize()
 	w.best = w.maxGain(w.best, 0)
-	z := vitrine.ExpectedRevenue(w.best, w.b.Upper, w.r)
+	z := vitrine.ExpectedRevenue(w.best, w.u, w.r)
 	for {
 		w.next = w.maxGain(w.next, z*(1+rounding(len(w.best))))
-		revenue := vitrine.ExpectedRevenue(w.next, w.b.Upper, w.r)
+		revenue := vitrine.ExpectedRevenue(w.next, w.u, w.r)
 		if !(revenue > z) {
 			return w.best
 		}
@@ -246,214 +195,60 @@ func (w *workspace) maxGain(dst vitrine.Assortment, z float64) vitrine.Assortmen
 	if !(math.Abs(shift-w.shift) <= near) {
 		w.weigh(shift)
 	}
-	return w.ask(dst, z)
+	return w.answer(dst, z)
 }
 
 // maximizeSales solves the case of equal revenues, by the order of the utilities if the family supports it, and
 // otherwise with the gains v.
 func (w *workspace) maximizeSales() vitrine.Assortment {
 	if k, ok := w.c.(ranker); ok {
-		if w.best, ok = k.top(w.best, w.b.Upper); ok {
-			return w.rank(k)
+		if w.best, ok = k.top(w.best, w.u); ok {
+			w.iterations++
+			return w.best
 		}
 	}
-	w.resize(len(w.b.Upper))
+	w.resize()
 	w.weigh(w.maxUtility(math.Inf(-1), -math.MaxFloat64))
-	w.best = w.ask(w.best, math.Inf(-1))
+	w.best = w.answer(w.best, math.Inf(-1))
 	return w.best
 }
 
-// rank finds the best set by the order of the utilities. On entry, w.best is the answer for the upper bounds.
-func (w *workspace) rank(k ranker) vitrine.Assortment {
-	for some := minBatch; ; some *= 2 {
-		w.iterations++
-		if !w.know(w.best) {
-			return w.best
-		}
-		w.next, _ = k.top(w.next, w.b.Lower)
-		w.know(w.next)
-		minimum := minOf(w.b.Lower, w.next)
-		w.tighten(some, func(i int) bool { return w.b.Upper[i] >= minimum })
-		w.best, _ = k.top(w.best, w.b.Upper)
-	}
-}
-
-// minBatch is the number of items that may be tightened before the next oracle call, besides the items of the last
-// answer. It doubles from call to call.
-const minBatch = 1024
-
 // maxUtility returns the largest utility among the items with r_i > z that are not hidden, but at least minimum.
 func (w *workspace) maxUtility(z, minimum float64) float64 {
-	counts := func(i int) bool { return (w.r == nil || w.r[i] > z) && (w.hidden == nil || !w.hidden[i]) }
-	for some := minBatch; ; some *= 2 {
-		top, upper, sure, lower := -1, minimum, -1, minimum
-		for i, u := range w.b.Upper {
-			if u > lower && counts(i) {
-				if w.b.Lower[i] > lower {
-					sure, lower = i, w.b.Lower[i]
-				}
-				if u > upper {
-					top, upper = i, u
-				}
-			}
+	largest := minimum
+	for i, u := range w.u {
+		if u > largest && (w.r == nil || w.r[i] > z) && (w.hidden == nil || !w.hidden[i]) {
+			largest = u
 		}
-		if top < 0 || !w.know([]int{top}) {
-			return upper
-		}
-		if sure >= 0 {
-			w.know([]int{sure})
-			lower = w.b.Lower[sure]
-		}
-		w.tighten(some, func(i int) bool { return w.b.Upper[i] > lower && counts(i) })
 	}
+	return largest
 }
 
-// ask returns the oracle's answer at z once it is certain to hold for the utilities. At −∞ the gains are v. The answer
-// to the smallest possible gains sets a threshold, the smallest gain in it: only items that may gain that much can
-// belong to the result. For sets of at most K items this test is exact.
-func (w *workspace) ask(dst vitrine.Assortment, z float64) vitrine.Assortment {
-	for some := minBatch; ; some *= 2 {
-		dst = w.answer(dst, z, w.v, w.low)
-		if !w.know(dst) {
-			return dst
-		}
-		w.lower = w.answer(w.lower, z, w.low, w.v)
-		w.know(w.lower)
-		minimum := math.Inf(1)
-		for _, i := range w.lower {
-			minimum = min(minimum, w.gainOf(i, z, w.low, w.v))
-		}
-		w.tighten(some, func(i int) bool { return w.gainOf(i, z, w.v, w.low) >= minimum })
-	}
-}
-
-// answer returns the oracle's answer for the gains at z, in dst's storage or in new storage. It copies the family's
-// slice, because a slice that the family keeps must not enter the pool. The copy gets the same capacity, which is the
-// storage that the family will need next time.
-func (w *workspace) answer(dst vitrine.Assortment, z float64, up, down []float64) vitrine.Assortment {
+// answer returns the oracle's answer for the gains at z, in dst's storage or in new storage. At −∞ the gains are v. It
+// copies the family's slice, because a slice that the family keeps must not enter the pool. The copy gets the same
+// capacity, which is the storage that the family will need next time.
+func (w *workspace) answer(dst vitrine.Assortment, z float64) vitrine.Assortment {
 	w.iterations++
 	if math.IsInf(z, -1) {
-		copy(w.gain, up)
+		copy(w.gain, w.v)
 	} else {
 		for i, r := range w.r {
-			w.gain[i] = up[i] * (r - z)
-		}
-		if w.b.Known != nil {
-			for i, r := range w.r {
-				if !(r > z) {
-					w.gain[i] = down[i] * (r - z)
-				}
-			}
+			w.gain[i] = w.v[i] * (r - z)
 		}
 	}
 	s := w.c.MaxGain(dst, w.gain)
 	return append(slices.Grow(dst[:0], cap(s)), s...)
 }
 
-// gainOf returns the gain of item i at z. It uses the weight in up if the gain grows with the weight, and the weight in
-// down if it falls.
-func (w *workspace) gainOf(i int, z float64, up, down []float64) float64 {
-	if math.IsInf(z, -1) {
-		return up[i]
-	}
-	r := w.r[i]
-	if r > z {
-		return up[i] * (r - z)
-	}
-	return down[i] * (r - z)
-}
-
-// minOf returns the smallest value of the items, or +Inf without items.
-func minOf(value []float64, items []int) float64 {
-	minimum := math.Inf(1)
-	for _, i := range items {
-		minimum = min(minimum, value[i])
-	}
-	return minimum
-}
-
-// know makes the items known and reports whether any of them was not.
-func (w *workspace) know(items []int) bool {
-	need := false
-	for w.b.Known != nil {
-		w.items = w.items[:0]
-		for _, i := range items {
-			if !w.b.Known[i] {
-				w.items = append(w.items, i)
-			}
-		}
-		if len(w.items) == 0 {
-			break
-		}
-		need = true
-		w.b.Tighten(w.items)
-		w.reweigh(w.items)
-	}
-	return need
-}
-
-// tighten narrows the bounds of up to the given number of items that matter.
-func (w *workspace) tighten(some int, matters func(i int) bool) {
-	w.items = w.items[:0]
-	for i, known := range w.b.Known {
-		if !known && matters(i) {
-			if w.items = append(w.items, i); len(w.items) == some {
-				break
-			}
-		}
-	}
-	if len(w.items) > 0 {
-		w.b.Tighten(w.items)
-		w.reweigh(w.items)
-	}
-}
-
-// weigh stores exp(u_i − shift) in v and low.
+// weigh stores exp(u_i − shift) in v.
 func (w *workspace) weigh(shift float64) {
 	w.shift = shift
-	if w.b.Known == nil {
-		for i, u := range w.b.Upper {
-			w.v[i] = min(u-shift, maxExponent)
-		}
-		kernel.Exp(w.v, w.v)
-		return
-	}
-	for i := range w.v {
-		w.v[i], w.low[i] = w.exponents(i)
+	for i, u := range w.u {
+		w.v[i] = min(u-shift, maxExponent)
 	}
 	kernel.Exp(w.v, w.v)
-	kernel.Exp(w.low, w.low)
 }
 
-// reweigh updates the weights of the given items, once there are weights.
-func (w *workspace) reweigh(items []int) {
-	if math.IsInf(w.shift, 1) {
-		return
-	}
-	for _, i := range items {
-		w.v[i], w.low[i] = w.exponents(i)
-		kernel.Exp(w.v[i:i+1], w.v[i:i+1])
-		kernel.Exp(w.low[i:i+1], w.low[i:i+1])
-	}
-}
-
-// apart is added between bounds before taking their exponentials, because rounding may reverse the order of the
-// exponentials of close numbers.
-const apart = 1e-13
-
-func (w *workspace) exponents(i int) (upper, lower float64) {
-	upper, lower = w.b.Upper[i]-w.shift, w.b.Lower[i]-w.shift
-	if !w.b.Known[i] {
-		upper, lower = upper+apart, lower-apart
-	}
-	return min(upper, maxExponent), min(lower, maxExponent)
-}
-
-func (w *workspace) resize(n int) {
-	w.v, w.gain = scratch.Grow(w.v, n), scratch.Grow(w.gain, n)
-	w.low = w.v
-	if w.b.Known != nil {
-		w.lows = scratch.Grow(w.lows, n)
-		w.low = w.lows
-	}
+func (w *workspace) resize() {
+	w.v, w.gain = scratch.Grow(w.v, len(w.u)), scratch.Grow(w.gain, len(w.u))
 }

@@ -33,7 +33,7 @@ func Ranked(c vitrine.Constraint) (r Rules, ok bool) {
 	case AtMost:
 		return Rules{Max: max(int(c), 0)}, true
 	case *Quota:
-		return c.rules, c.Stable()
+		return c.rules, c.plain && c.most == nil
 	}
 	return Rules{}, false
 }

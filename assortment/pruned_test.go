@@ -32,7 +32,7 @@ func TestFewOfMany(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w := &workspace{c: c, b: &Bounds{Lower: u, Upper: u}, r: r, shift: math.Inf(1)}
+		w := &workspace{c: c, u: u, r: r, shift: math.Inf(1)}
 		want := vitrine.ExpectedRevenue(w.maximizeRevenue(), u, r)
 		if w.prune() != nil {
 			found++

@@ -514,9 +514,6 @@ func (q *Quota) Full() (size int, ok bool) {
 	return size, r.Min == size && len(r.Groups)+len(r.Limits)+len(r.Include)+len(r.Exclude) == 0 && r.Weights == nil
 }
 
-// Stable implements [Stabler].
-func (q *Quota) Stable() bool { return q.plain && q.most == nil }
-
 // matroid implements matroid.
 func (q *Quota) matroid() (minimum int, ok bool) {
 	if !q.byOrder() || len(q.rules.Include) > 0 {

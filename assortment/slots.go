@@ -256,11 +256,6 @@ func (t *Slots) Limit(maximum int) (vitrine.Constraint, error) {
 	return &Slots{slots: t.slots, minimum: t.minimum, rank: maximum, kind: t.kind, kinds: t.kinds, never: t.never}, nil
 }
 
-// Stable implements [Stabler]. The greedy algorithm is stable unless the family requires items: one item may outweigh
-// others by more than the precision of a float64, and then differences between bounds do not reflect differences
-// between utilities.
-func (t *Slots) Stable() bool { return t.minimum == 0 }
-
 // hides implements selective.
 func (t *Slots) hides() []bool { return t.never }
 

@@ -24,10 +24,6 @@ func TestConstraint(t *testing.T, c vitrine.Constraint, items ...int) {
 	run(t, "arguments are not changed", items, c, checkArguments)
 	run(t, "the destination is used", items, c, checkDestination)
 	run(t, "calls are concurrent", items, c, checkConcurrency)
-	if assortment.Stable(c) {
-		run(t, "answers are stable", items, c, checkStability)
-		run(t, "bounds suffice", items, c, checkBounds)
-	}
 	t.Run("Maximize", func(t *testing.T) { TestMaximize(t, c, items...) })
 	if s, ok := assortment.SamplerOf(c); ok {
 		run(t, "Sample is uniform", items, s, checkSample)

@@ -1,7 +1,6 @@
 package assortmenttest
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -150,23 +149,6 @@ func TestWrongFamiliesAreFound(t *testing.T) {
 			return each[vitrine.Constraint](items, maxGain(func(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
 				return k.MaxGain(nil, gain)
 			}), checkAllocations)
-		}},
-		{"promises to be stable and is not", func() error {
-			return each[vitrine.Constraint](items, maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
-				if len(gain) > 0 && slices.Min(gain) < 0 {
-					gain = gain[1:]
-				}
-				return k.MaxGain(dst, gain)
-			}), checkStability)
-		}},
-		{"promises to be stable, so that bounds mislead", func() error {
-			return each[vitrine.Constraint](items, maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
-				sum := 0.0
-				for _, g := range gain {
-					sum += g
-				}
-				return (k - assortment.AtMost(int(math.Abs(sum))%2)).MaxGain(dst, gain)
-			}), checkBounds)
 		}},
 		{"embeds AtMost and narrows half of it", func() error {
 			return each[vitrine.Constraint](items, narrowed{k}, checkMaximize)

@@ -10,7 +10,6 @@
 //	optimistic.go  the utilities, the choice among the ways to maximise, and the way for unequal revenues or a capacity:
 //	               a few items, and a proof that they suffice
 //	top.go         equal revenues and bounded numbers: the K largest utilities that the rules allow
-//	intervals.go   anything else: bounds for [assortment.MaximizeBounds]
 //	slots.go       for each of several slots, the largest values
 //	workers.go     goroutines that read the context once, in blocks of rows
 package search
@@ -55,10 +54,6 @@ const (
 	// minRoughItemsPerParam is the N per parameter from which a rough bound, too, pays for itself in one decision.
 	minRoughItemsPerParam = 512
 
-	// minIntervalParams is the smallest d_w for which a norm costs more than an interval plus the additional oracle
-	// calls.
-	minIntervalParams = 24
-
 	// BlockRows is the number of items for which gradients are held at a time.
 	BlockRows = 256
 )
@@ -81,9 +76,6 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 				return best
 			}
 		}
-	}
-	if sketches && len(o.Params) >= minIntervalParams && assortment.Stable(c) {
-		return s.maximize(o, sketcher, c, x, workers)
 	}
 	s.z = o.utilities(s, s.z, x)
 	best, _ := assortment.Maximize(nil, c, s.z, x.Revenue)

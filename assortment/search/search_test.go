@@ -199,71 +199,6 @@ func quota(t fatal.TB, rng *rand.Rand, n, k int) (assortment.Rules, vitrine.Cons
 	return q, same
 }
 
-// halves allows k items with even index and k with odd index. It may or may not declare itself stable.
-type halves struct {
-	k      int
-	stable bool
-}
-
-func (c halves) Stable() bool { return c.stable }
-
-func (c halves) Contains(s vitrine.Assortment) bool {
-	odd := 0
-	for _, i := range s {
-		odd += i % 2
-	}
-	return odd <= c.k && len(s)-odd <= c.k
-}
-
-func (c halves) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
-	dst = dst[:0]
-	half := make([]float64, len(gain))
-	for parity := range 2 {
-		for i, g := range gain {
-			half[i] = 0
-			if i%2 == parity {
-				half[i] = g
-			}
-		}
-		dst = append(dst, assortment.AtMost(c.k).MaxGain(nil, half)...)
-	}
-	slices.Sort(dst)
-	return dst
-}
-
-// With unequal revenues and over other families, the assortment also matches the full computation.
-func TestIntervalsAreExact(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		for range 10 {
-			rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
-			o := hardPolicy(rng, hardModel(rng))
-			n, k := 1+sizes(rng), 1+rng.IntN(20)
-			x := &vitrine.Context{Features: hardItems(rng, n, o.Model.NumFeatures())}
-			switch rng.IntN(6) {
-			case 0:
-				x.Revenue = slices.Repeat([]float64{0.5}, n)
-			case 1:
-				x.Revenue = unequal(rng, n)
-			case 2:
-				x.Revenue = make([]float64, n)
-			default:
-				x.Revenue = make([]float64, n)
-				for i := range x.Revenue {
-					x.Revenue[i] = math.Exp(rng.NormFloat64())
-				}
-			}
-			z := exhaustive(o, x.Features)
-			for _, x.Feasible = range []vitrine.Constraint{assortment.AtMost(k), halves{k, true}} {
-				want, _ := assortment.Maximize(nil, x.Feasible, z, x.Revenue)
-				for workers := 1; workers <= 2; workers++ {
-					got := new(search).maximize(o, o.Model.(utility.Sketcher), x.Feasible, x, workers)
-					expect.List(fatal.T(t), got, want, o.Model, "N", n, x.Feasible, "of", k, workers, "workers")
-				}
-			}
-		}
-	})
-}
-
 // The best set among a few items either earns as much as the best of all or is reported as uncertain.
 func TestFewItemsSuffice(t *testing.T) {
 	var found, missed int
@@ -400,7 +335,8 @@ func TestSearchPanics(t *testing.T) {
 		},
 		"unequal revenues": func(x *mat.Dense) vitrine.Assortment {
 			r := unequal(rand.New(rand.NewPCG(11, 5)), n)
-			return s.maximize(o, sketcher, assortment.AtMost(5), &vitrine.Context{Features: x, Revenue: r}, 3)
+			best, _ := s.prune(o, sketcher, assortment.Rules{Max: 5}, 512, &vitrine.Context{Features: x, Revenue: r}, 3)
+			return best
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -460,10 +396,6 @@ func TestSearchComputesFewNorms(t *testing.T) {
 		&vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
 	if n := s.numNorms.Load(); n > 4000 || !ok || len(few) != 10 {
 		t.Errorf("%d norms of 20000 items of unequal revenues, %v", n, few)
-	}
-	s.maximize(o, m, assortment.AtMost(10), &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
-	if n := s.numNorms.Load(); n > 2000 {
-		t.Errorf("%d norms of 20000 items of unequal revenues", n)
 	}
 }
 

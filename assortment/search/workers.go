@@ -33,7 +33,7 @@ const (
 var searches = sync.Pool{New: func() any { return new(search) }}
 
 // search is the scratch of one call and the state shared by its workers. It holds a few blocks, independent of N, and
-// the utilities or intervals of all items only if the chosen method needs them.
+// the utilities of all items only if the chosen method needs them.
 type search struct {
 	o        *Optimistic
 	sketcher utility.Sketcher
@@ -56,8 +56,6 @@ type search struct {
 	rules assortment.Rules // for sets of k items
 	sure  atomic.Uint64    // bits of a z that k items reach
 	best  assortment.Ranking
-
-	intervals intervals
 
 	// For the best set of a few items:
 	some   []float64

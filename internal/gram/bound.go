@@ -208,15 +208,6 @@ func (b *Bound) Tighten(bounds []float64, from, to int, g *mat.Dense) {
 	}
 }
 
-// Rows stores the bounds of the n rows of the n×d matrix g by all directions.
-func (b *Bound) Rows(dst []float64, g *mat.Dense) {
-	for i := range dst {
-		row := g.RawRowView(i)
-		dst[i] = b.Of(kernel.Dot(row, row))
-	}
-	b.Tighten(dst, 0, b.NumDirections(), g)
-}
-
 // Norm returns a bound on ‖g‖_{V⁻¹} given a bound on its square. If that is not a number, the result is +Inf.
 func Norm(bound float64) float64 {
 	if math.IsNaN(bound) {
