@@ -1,11 +1,9 @@
 package assortment_test
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -241,67 +239,6 @@ func TestCapacityOfNumberedItems(t *testing.T) {
 		if !same.Contains(s) || math.Abs(value-want) > 1e-12*want {
 			t.Fatalf("seed %d: %v earns %v, the best set %v", seed, s, value, want)
 		}
-	}
-}
-
-// The best set among a few items either earns as much as the best of all or is reported as uncertain.
-func TestFewItemsSufficeUnderACapacity(t *testing.T) {
-	found, missed := [2]int{}, 0
-	var f assortment.Pruned
-	for seed := range uint64(3000) {
-		rng := rand.New(rand.NewPCG(seed, 5))
-		n := 1 + rng.IntN(400)
-		q := assortment.Rules{Max: 1 + rng.IntN(6)}
-		if seed%2 == 0 {
-			q.Limits = []assortment.Limit{{Group: groupsOf(n, 1+rng.IntN(9)), Max: rng.IntN(3)}}
-		}
-		weights, u, r := make([]int, n), make([]float64, n), make([]float64, n)
-		tail := []float64{0, 0.1, 1, 3}[rng.IntN(4)]
-		for i := range n {
-			weights[i] = rng.IntN(12)
-			u[i], r[i] = 2*rng.NormFloat64()-2+0.2*float64(weights[i])*float64(seed%3), math.Exp(tail*rng.NormFloat64())
-			if rng.IntN(20) == 0 {
-				q.Exclude = append(q.Exclude, i)
-			}
-		}
-		if tail == 0 {
-			r = nil
-		}
-		rules := weighed(q, weights, rng.IntN(20))
-		s := quota(t, rules)
-		size := max(2, n/16)
-		screen := rules.Ungrouped(size)
-		var largest []int
-		for i := range n {
-			if screen.Allows([]int{i}) {
-				largest = append(largest, i)
-			}
-		}
-		slices.SortStableFunc(largest, func(i, j int) int { return cmp.Compare(u[j], u[i]) })
-		largest = largest[:min(size, len(largest))]
-		slices.Sort(largest)
-		if len(largest) == 0 {
-			continue
-		}
-		_, want := assortment.Maximize(nil, s, u, r)
-		got, ok := f.Maximize(rules, r, largest, size, func(items []int) (some []float64) {
-			for _, i := range items {
-				some = append(some, u[i])
-			}
-			return some
-		})
-		if !ok {
-			missed++
-			continue
-		}
-		found[min(len(r), 1)]++
-		if have := vitrine.ExpectedRevenue(got, u, r); !slices.IsSorted(got) ||
-			!s.Contains(got) || !(have >= want*(1-1e-9)) {
-			t.Fatalf("seed %d, N = %d, %+v: %v earns %v, the best set %v", seed, n, q, got, have, want)
-		}
-	}
-	if found[0] < 100 || found[1] < 500 || missed < 100 {
-		t.Errorf("found %v times, missed %d times", found, missed)
 	}
 }
 

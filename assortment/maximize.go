@@ -130,11 +130,11 @@ type workspace struct {
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// prune solves a problem with many items by looking at a few of them. It returns nil if these do not
-// suffice, or if a single pass over all items would do.
+// prune solves a problem with many items by looking at a few of them. It returns nil if these do not suffice, or if a
+// single pass over all items would do.
 func (w *workspace) prune() vitrine.Assortment {
 	rules, size, ok := Prunable(w.c, len(w.u))
-	if !ok || rules.Weights == nil && EqualRevenues(w.r) {
+	if !ok || EqualRevenues(w.r) {
 		return nil
 	}
 	w.iterations++

@@ -19,9 +19,6 @@ const (
 // should start. ok is false if n is too small.
 func Prunable(c vitrine.Constraint, n int) (r Rules, size int, ok bool) {
 	r, ok = Ranked(c)
-	if q, is := c.(*Quota); is && q.most != nil {
-		r, ok = q.rules, q.size > 0
-	}
 	size = max(fewItems, fewPerItem*r.Max)
 	return r, size, ok && n >= fewGrowth*size
 }
@@ -38,27 +35,26 @@ func Ranked(c vitrine.Constraint) (r Rules, ok bool) {
 	return Rules{}, false
 }
 
-// Pruned searches for the best set among many items while looking at only a few of them. It serves unequal revenues and
-// capacities. The zero value is ready to use and keeps its memory for the next call.
+// Pruned searches for the best set among many items of unequal revenues while looking at only a few of them. The zero
+// value is ready to use and keeps its memory for the next call.
 type Pruned struct {
 	items   []int
 	revenue []float64
 	group   []int32 // the items' groups, limit after limit
 	limits  []Limit
 	include []int
-	gain    []float64
-	set     vitrine.Assortment
 }
 
-// Maximize finds the best set that obeys rules of k items. largest lists the size items with the largest utilities that
-// [Rules.Ungrouped] admits, or all items with a utility above −∞ if there are fewer. r holds the revenues of all items;
-// nil means 1 for all. utilities returns the utilities of the given items.
+// Maximize finds the best set that obeys rules of k items without a capacity. largest lists the size items with the
+// largest utilities that [Rules.Ungrouped] admits, or all items with a utility above −∞ if there are fewer. r holds the
+// revenues of all items; nil means 1 for all. utilities returns the utilities of the given items.
 //
 // The search begins with C = largest. Let S be the best set within C, R = R(S), and v the largest exp(u_i) outside C.
-// The gain v_i (r_i − R) of an outside item is at most g = v (ρ − R) if its revenue is at most ρ. Suppose that all
-// revenues outside C are at most ρ. If additional items of gain g improve no sum of gains, S is the best set of all.
-// Items with larger revenues join C until there are none outside. ok is false if C grows to 16 times its size. If
-// several sets tie for the best expected revenue, up to rounding, [Maximize] may find a different one.
+// The gain v_i (r_i − R) of an outside item is at most v (ρ − R) if its revenue is at most ρ. An outside item could only
+// replace an item of S. So S is the best set of all if no revenue outside C exceeds ρ = R + τ/v, where τ is the smallest
+// gain in S, or 0 if S contains fewer than k items. Items with larger revenues join C until there are none outside. ok is
+// false if C grows to 16 times its size. If several sets tie for the best expected revenue, up to rounding, [Maximize]
+// may find a different one.
 func (f *Pruned) Maximize(
 	rules Rules, r []float64, largest []int, size int, utilities func(items []int) []float64,
 ) (best vitrine.Assortment, ok bool) {
@@ -78,10 +74,8 @@ func (f *Pruned) Maximize(
 		best, revenue = f.among(best, &rules, r, u)
 		had := len(f.items)
 		if full {
-			rho, ok := f.bound(&rules, best, u, revenue, least, EqualRevenues(r))
-			if !ok {
-				return nil, false
-			}
+			const margin = 1e-9 // for rounding
+			rho := revenue + float64(f.leastGain(&rules, best, u, revenue, least)*(1-margin)) - float64(margin*revenue)
 			f.join(&rules, r, rho, fewGrowth*size)
 		}
 		switch len(f.items) {
@@ -140,9 +134,6 @@ func (f *Pruned) among(
 
 // family returns the sets within C. The rules must hide no item of C.
 func (f *Pruned) family(r *Rules) vitrine.Constraint {
-	if r.Weights != nil {
-		return r.grown(f.items, nil)
-	}
 	f.group = scratch.Grow(f.group, len(r.Limits)*len(f.items))
 	f.limits, f.include = f.limits[:0], f.include[:0]
 	for k, l := range r.Limits {
@@ -180,76 +171,6 @@ func (f *Pruned) leastGain(r *Rules, best vitrine.Assortment, u []float64, reven
 		}
 	}
 	return tau
-}
-
-// bound returns ρ, less an allowance for rounding, for the best set of C and the largest log v.
-//
-// Without a capacity, an outside item could only replace an item of S. So ρ = R + τ/v, where τ is the smallest gain in
-// S, or 0 if S contains fewer than k items.
-func (f *Pruned) bound(
-	r *Rules, best vitrine.Assortment, u []float64, revenue, least float64, equal bool,
-) (rho float64, ok bool) {
-	const margin = 1e-9
-	if r.Weights == nil {
-		return revenue + float64(f.leastGain(r, best, u, revenue, least)*(1-margin)) - float64(margin*revenue), true
-	}
-	gain, ok := f.harmless(r, u, revenue, least, equal)
-	return revenue + float64(gain*(1-margin)), ok
-}
-
-// harmless tries some gains g and returns g/v for the largest harmless one. A gain is harmless if additional items that
-// gain it, of every weight and in no group, improve no sum of gains in C. If revenues are equal, it returns +∞, and ok
-// says whether the gain v R is harmless.
-func (f *Pruned) harmless(r *Rules, u []float64, revenue, least float64, equal bool) (gain float64, ok bool) {
-	const spread = 300 // largest difference of utilities to compare by their exponentials
-	top, others, total := slices.Max(u), make([]int, len(r.Weights.Of)), 0
-	for k, a := range r.Weights.Of {
-		if left := r.Weights.left(r.Include); a <= left {
-			others[k] = min(r.Weights.Count[k], r.Max-len(r.Include))
-			if a > 0 {
-				others[k] = min(others[k], left/a)
-			}
-			total += others[k]
-		}
-	}
-	if total > fewGrowth*fewItems || top-least > spread {
-		return 0, false
-	}
-	with := r.grown(f.items, others)
-	f.gain = scratch.Grow(f.gain, with.Items())
-	z := revenue
-	if equal {
-		z = 0
-	}
-	most := 0.0
-	for j, v := range u {
-		f.gain[j] = portable.Exp(v-top) * (f.revenue[j] - z)
-		most = max(most, f.gain[j])
-	}
-	sum := func(outside float64) (sum float64) {
-		for j := len(u); j < len(f.gain); j++ {
-			f.gain[j] = outside
-		}
-		f.set = with.MaxGain(f.set, f.gain)
-		for _, j := range f.set {
-			sum += f.gain[j]
-		}
-		return sum
-	}
-	const margin, trials, step = 1e-12, 16, 0.7
-	enough := sum(0)
-	enough += float64(margin * math.Abs(enough))
-	v := portable.Exp(least - top)
-	if equal {
-		return math.Inf(1), sum(v*f.revenue[0]) <= enough
-	}
-	for range trials {
-		if sum(most) <= enough {
-			return most / v, true
-		}
-		most *= step
-	}
-	return 0, true
 }
 
 // join adds other items, up to most, that the rules do not hide and that earn more than rho or an incomparable revenue.

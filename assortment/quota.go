@@ -647,7 +647,7 @@ func (q *Quota) screen(dst vitrine.Assortment, gain []float64) vitrine.Assortmen
 	for j, i := range w.items {
 		w.gain[j] = gain[i]
 	}
-	dst = q.rules.grown(w.items, nil).MaxGain(dst, w.gain)
+	dst = q.rules.grown(w.items).MaxGain(dst, w.gain)
 	for k, j := range dst {
 		dst[k] = w.items[j]
 	}
@@ -655,9 +655,9 @@ func (q *Quota) screen(dst vitrine.Assortment, gain []float64) vitrine.Assortmen
 }
 
 // grown returns the family of [Rules.among], which is never empty.
-func (r Rules) grown(items, others []int) *Quota {
+func (r Rules) grown(items []int) *Quota {
 	r.MaxTable = math.Inf(1)
-	q, err := grow(r.among(items, others), true)
+	q, err := grow(r.among(items), true)
 	if err != nil {
 		panic(fmt.Sprintf("assortment: rules that sets obey have none among some items: %v", err))
 	}

@@ -112,12 +112,9 @@ func (r *Rules) Allows(s []int) bool {
 	return size <= r.Max
 }
 
-// Ungrouped returns rules for sets of the given size, in any combination of groups, from the items that r does not
-// hide.
+// Ungrouped returns rules without a capacity for sets of the given size, in any combination of groups, from the items
+// that r does not hide.
 func (r Rules) Ungrouped(size int) Rules {
-	if w := r.Weights; w != nil && len(r.Include) > 0 {
-		r.Weights = &Weights{w.Kind, w.Of, w.Count, w.left(r.Include)}
-	}
 	r.Max, r.Include = size, nil
 	r.Limits = slices.DeleteFunc(slices.Clone(r.Limits), func(l Limit) bool { return l.Max > 0 })
 	return r
@@ -176,9 +173,9 @@ func (r *Rules) count(l *Limit, i int, s []int) (n int) {
 	return n
 }
 
-// among returns the rules of a capacity for the given items, renumbered from 0 on, plus others[k] further items of each
-// kind of weight k, in no group. items must include the pinned items, and no excluded ones.
-func (r Rules) among(items []int, others []int) Rules {
+// among returns the rules of a capacity for the given items, renumbered from 0 on. items must include the pinned items,
+// and no excluded ones.
+func (r Rules) among(items []int) Rules {
 	r.Limits = slices.Clone(r.Limits)
 	for k, l := range r.Limits {
 		of, number := make([]int32, len(items)), map[int32]int32{-1: -1}
@@ -189,24 +186,18 @@ func (r Rules) among(items []int, others []int) Rules {
 			}
 			of[j] = number[g]
 		}
-		for _, n := range others {
-			of = append(of, slices.Repeat([]int32{-1}, n)...)
-		}
 		r.Limits[k].Group, r.Limits[k].Name = of, func(int32) string { return "" }
 	}
 	w := &Weights{Kind: make([]int32, len(items)), Of: r.Weights.Of, Capacity: r.Weights.Capacity}
 	for j, i := range items {
 		w.Kind[j] = r.Weights.Kind[i]
 	}
-	for k, n := range others {
-		w.Kind = append(w.Kind, slices.Repeat([]int32{int32(k)}, n)...)
-	}
 	r.Weights = w
 	include := make([]int, len(r.Include))
 	for k, i := range r.Include {
 		include[k], _ = slices.BinarySearch(items, i)
 	}
-	r.Items, r.Include, r.Exclude = len(w.Kind), include, nil
+	r.Items, r.Include, r.Exclude = len(items), include, nil
 	return r
 }
 

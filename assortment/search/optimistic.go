@@ -7,8 +7,8 @@
 // The bounds account for rounding ([gram.Bound]), and an item is excluded only if its bound is too low. So the answer
 // equals the full computation's, bit for bit, in whatever order the items are visited.
 //
-//	optimistic.go  the utilities, the choice among the ways to maximise, and the way for unequal revenues or a capacity:
-//	               a few items, and a proof that they suffice
+//	optimistic.go  the utilities, the choice among the ways to maximise, and the way for unequal revenues: a few
+//	               items, and a proof that they suffice
 //	top.go         equal revenues and bounded numbers: the K largest utilities that the rules allow
 //	slots.go       for each of several slots, the largest values
 //	workers.go     goroutines that read the context once, in blocks of rows
