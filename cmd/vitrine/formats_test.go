@@ -430,7 +430,7 @@ func laterTrade(ctx context.Context, e *engine.Engine) error {
 func TestDataFormatIsWhole(t *testing.T) {
 	out := run1(t, "check", dataDir+"/whole")
 	for _, kind := range []string{
-		"PlacementPut", "PlacementDeleted", "Offered", "Chosen", "Expired", "SnapshotTaken", "LearnerRolledBack",
+		"PlacementPut", "PlacementDeleted", "Offered", "Chosen", "Expired", "VersionSaved", "LearnerRolledBack",
 		"Activated", "ItemsDeclined", "Evicted", "ItemsChanged", "CategoryValuesAdded",
 	} {
 		mentions(t, out, "\n"+kind+" ")

@@ -254,7 +254,7 @@ func TestUnlawfulLogs(t *testing.T) {
 		`entry 2, placement "home": version 7: not found`: {
 			place, &eventlog.LearnerRolledBack{Version: 7}},
 		`entry 2, placement "home": version 7 is kept while the learner is at 1`: {
-			place, &eventlog.SnapshotTaken{Version: 7, Name: "x"}},
+			place, &eventlog.VersionSaved{Version: 7}},
 		`entry 1, placement "home": /max_size: 0: must be from 1 to 1000`: {
 			&eventlog.PlacementPut{Config: []byte("{}")}},
 		`entry 1, placement "home": /policy: there is no such toy`: {

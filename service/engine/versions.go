@@ -29,7 +29,7 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 	kept := new(uint64) // owned by the writer until it answers
 	err = e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
 		body := eventlog.Body(nil)
-		*kept, body = p.KeepEvent(note, e.state.Position.Sequence)
+		*kept, body = p.KeepEvent(note)
 		return body, nil
 	})
 	if err != nil {

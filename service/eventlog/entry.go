@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"fmt"
+	"reflect"
 
 	"vitrine/internal/fields"
 )
@@ -14,7 +15,7 @@ const eventVersion = 1
 //	kind       1 byte
 //	time       8 bytes
 //	placement  string
-//	by         string, of the kinds that [IsCommand] reports
+//	by         string
 //	body       by kind; docs/eventlog-format.md
 //
 // Equal events have equal bytes.
@@ -22,15 +23,14 @@ func (e *Event) Encode(dst []byte) ([]byte, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
-	f := fields.Writer(append(dst, eventVersion, byte(kindOf(e.Body))))
+	f := fields.Writer(append(dst, eventVersion, kinds[reflect.TypeOf(e.Body)]))
 	e.fields(&f)
 	return f.Rest(), f.Err()
 }
 
 // IsCorrection reports whether an entry encodes a [Corrected].
 func IsCorrection(entry []byte) bool {
-	return len(entry) > 1 && (kind(entry[1]) == corrected || kind(entry[1]) == basketCorrected ||
-		kind(entry[1]) == timelyCorrected)
+	return len(entry) > 1 && entry[1] == kinds[reflect.TypeFor[*Corrected]()]
 }
 
 // Decode decodes an entry written by Encode. The event shares no memory with the entry. An entry that Encode cannot
@@ -42,12 +42,12 @@ func Decode(entry []byte) (Event, error) {
 	if entry[0] != eventVersion {
 		return Event{}, fields.UnknownFormat("the entry", entry[0], eventVersion)
 	}
-	body := newBody(kind(entry[1]))
-	if body == nil {
-		return Event{}, fields.UnknownFormat("the entry", fmt.Sprintf("%d with the kind %d", eventVersion, entry[1]),
+	kind := int(entry[1])
+	if kind == 0 || kind >= len(bodies) {
+		return Event{}, fields.UnknownFormat("the entry", fmt.Sprintf("%d with the kind %d", eventVersion, kind),
 			fmt.Sprintf("%d up to the kind %d", eventVersion, len(bodies)-1))
 	}
-	e := Event{Body: body}
+	e := Event{Body: bodies[kind]()}
 	f := fields.Reader(entry[2:])
 	e.fields(&f)
 	err := f.Close()
@@ -56,17 +56,14 @@ func Decode(entry []byte) (Event, error) {
 	}
 	if err != nil {
 		return Event{}, fmt.Errorf("entry of kind %d: %w (perhaps from a build before 0.1.0, whose logs no release reads)",
-			entry[1], err)
+			kind, err)
 	}
 	return e, nil
 }
 
 func (e *Event) fields(f *fields.Fields) {
 	f.Int64(&e.Time)
-	f.String(&e.Placement)
-	if IsCommand(e.Body) {
-		f.String(&e.By)
-	}
+	f.String(&e.Placement, &e.By)
 	e.Body.fields(f)
 }
 
@@ -92,13 +89,14 @@ func (o *Offered) fields(f *fields.Fields) {
 func (c *Chosen) fields(f *fields.Fields) {
 	f.String(&c.Decision)
 	f.Place(&c.Choice)
-	if c.Basket != nil {
-		c.Basket.Fields(f)
-		f.Check(len(c.Basket) > 0, "decision %q has an empty basket", c.Decision)
-	}
+	c.Basket.Fields(f)
+	f.Flag(&c.Unlearned)
 }
 
-func (e *Expired) fields(f *fields.Fields) { f.String(&e.Decision) }
+func (e *Expired) fields(f *fields.Fields) {
+	f.String(&e.Decision)
+	f.Flag(&e.Unlearned)
+}
 
 func (e *Evicted) fields(f *fields.Fields) { f.String(&e.Decision) }
 
@@ -108,12 +106,6 @@ func (v *CategoryValuesAdded) fields(f *fields.Fields) {
 }
 
 func (a *AlarmCleared) fields(f *fields.Fields) { f.Flag(&a.All) }
-
-func (s *SnapshotTaken) fields(f *fields.Fields) {
-	f.Uvarint(&s.Version, &s.UpTo)
-	f.String(&s.Name)
-	f.Sum(&s.SHA256)
-}
 
 func (v *VersionSaved) fields(f *fields.Fields) {
 	f.Uvarint(&v.Version)
@@ -156,20 +148,14 @@ func (c *Corrected) fields(f *fields.Fields) {
 	f.String(&c.Variant, &c.Shopper)
 	f.Strings(&c.Shown)
 	f.Place(&c.Choice)
+	c.Basket.Fields(f)
+	f.Count(&c.Others)
 	f.Float(&c.Before, &c.Value)
-	f.Flag(&c.Withdraws, &c.Counts, &c.Viewed)
-	switch {
-	case c.InTime:
-		f.Count(&c.Others)
-		f.Flag(&c.Adds)
+	f.Flag(&c.Adds, &c.Withdraws, &c.Counts, &c.Viewed, &c.InTime)
+	if c.InTime {
 		f.Float(&c.Bound)
 		f.Fixed64(&c.Unit)
 		f.String(&c.Segment)
-	case c.ofBasket():
-		f.Count(&c.Others)
-		c.Basket.Fields(f)
-		f.Flag(&c.Adds)
-		f.Check(c.ofBasket(), "a correction of decision %q has an empty basket", c.Decision)
 	}
 }
 

@@ -28,9 +28,6 @@ type Body interface {
 // checked is a body that can be invalid.
 type checked interface{ check() error }
 
-// kinded is a body of several kinds.
-type kinded interface{ kind() kind }
-
 // PlacementPut creates a placement or changes it.
 type PlacementPut struct {
 	Config []byte // canonical JSON
@@ -124,19 +121,10 @@ type Evicted struct {
 	Decision string
 }
 
-// SnapshotTaken makes a learner keep its state as a version to roll back to.
-type SnapshotTaken struct {
-	Version uint64
-	UpTo    uint64 // last entry that the state includes
-	Name    string // name of the version
-	// hash of the state; zero if not known yet, as in the engine's events, because the learner may be behind the log
-	SHA256 [32]byte
-}
-
-// VersionSaved makes a learner keep its state as a version to roll back to, for the reason in the note.
+// VersionSaved makes a learner keep its state as a version to roll back to.
 type VersionSaved struct {
 	Version uint64
-	Note    string
+	Note    string // why; "" if the service keeps one from time to time
 }
 
 // LearnerReset changes a placement and restarts its learner. The previous learner's state is kept as a version.
@@ -289,107 +277,47 @@ type ClockMoved struct {
 	By int64 // nanoseconds; negative if the clock was moved back
 }
 
-// kind is the byte for an event type. Kinds are never reused.
-type kind uint8
-
-// The kinds of the types that implement kinded.
-const (
-	chosen                kind = 4
-	expired               kind = 5
-	chosenUnlearned       kind = 10
-	expiredUnlearned      kind = 11
-	corrected             kind = 23
-	basketChosen          kind = 24
-	basketChosenUnlearned kind = 25
-	basketCorrected       kind = 26
-	timelyCorrected       kind = 28
-)
-
-func (c *Corrected) kind() kind {
-	switch {
-	case c.InTime:
-		return timelyCorrected
-	case c.ofBasket():
-		return basketCorrected
-	}
-	return corrected
-}
-
-// ofBasket reports whether more than one item of the page is concerned, or one that its outcome lacked.
-func (c *Corrected) ofBasket() bool { return c.Basket != nil || c.Others != 0 || c.Adds }
-
-func (c *Chosen) kind() kind {
-	switch {
-	case c.Basket != nil && c.Unlearned:
-		return basketChosenUnlearned
-	case c.Basket != nil:
-		return basketChosen
-	case c.Unlearned:
-		return chosenUnlearned
-	}
-	return chosen
-}
-
-func (e *Expired) kind() kind {
-	if e.Unlearned {
-		return expiredUnlearned
-	}
-	return expired
-}
-
-// bodies creates an empty body of each kind. An empty basket says that there is one to decode.
+// bodies creates an empty body of each kind, the byte for an event type. Kinds are never reused.
 var bodies = [...]func() Body{
-	1:                     func() Body { return new(PlacementPut) },
-	2:                     func() Body { return new(PlacementDeleted) },
-	3:                     func() Body { return new(Offered) },
-	chosen:                func() Body { return new(Chosen) },
-	expired:               func() Body { return new(Expired) },
-	6:                     func() Body { return new(SnapshotTaken) },
-	7:                     func() Body { return new(Activated) },
-	8:                     func() Body { return new(ItemsDeclined) },
-	9:                     func() Body { return new(Evicted) },
-	chosenUnlearned:       func() Body { return &Chosen{Unlearned: true} },
-	expiredUnlearned:      func() Body { return &Expired{Unlearned: true} },
-	12:                    func() Body { return new(VersionSaved) },
-	13:                    func() Body { return new(LearnerReset) },
-	14:                    func() Body { return new(LearnerRolledBack) },
-	15:                    func() Body { return new(RelearningBegun) },
-	16:                    func() Body { return new(LearnerSwapped) },
-	17:                    func() Body { return new(RelearningEnded) },
-	18:                    func() Body { return new(ItemsChanged) },
-	19:                    func() Body { return new(CategoryValuesAdded) },
-	20:                    func() Body { return new(AlarmCleared) },
-	21:                    func() Body { return new(LearnerAdopted) },
-	22:                    func() Body { return new(ClockMoved) },
-	corrected:             func() Body { return new(Corrected) },
-	basketChosen:          func() Body { return &Chosen{Basket: Basket{}} },
-	basketChosenUnlearned: func() Body { return &Chosen{Basket: Basket{}, Unlearned: true} },
-	basketCorrected:       func() Body { return &Corrected{Basket: Basket{}} },
-	27:                    func() Body { return new(Measured) },
-	timelyCorrected:       func() Body { return &Corrected{InTime: true} },
+	1:  func() Body { return new(PlacementPut) },
+	2:  func() Body { return new(PlacementDeleted) },
+	3:  func() Body { return new(Offered) },
+	4:  func() Body { return new(Chosen) },
+	5:  func() Body { return new(Expired) },
+	6:  func() Body { return new(Evicted) },
+	7:  func() Body { return new(Activated) },
+	8:  func() Body { return new(ItemsDeclined) },
+	9:  func() Body { return new(Measured) },
+	10: func() Body { return new(Corrected) },
+	11: func() Body { return new(ItemsChanged) },
+	12: func() Body { return new(VersionSaved) },
+	13: func() Body { return new(LearnerReset) },
+	14: func() Body { return new(LearnerRolledBack) },
+	15: func() Body { return new(RelearningBegun) },
+	16: func() Body { return new(LearnerSwapped) },
+	17: func() Body { return new(RelearningEnded) },
+	18: func() Body { return new(LearnerAdopted) },
+	19: func() Body { return new(CategoryValuesAdded) },
+	20: func() Body { return new(AlarmCleared) },
+	21: func() Body { return new(ClockMoved) },
 }
 
-// kinds maps each body type to its kind. A type of several kinds implements kinded.
-var kinds = func() map[reflect.Type]kind {
-	m := map[reflect.Type]kind{}
+// kinds maps each body type to its kind.
+var kinds = func() map[reflect.Type]byte {
+	m := map[reflect.Type]byte{}
 	for k, body := range bodies[1:] {
-		m[reflect.TypeOf(body())] = kind(k + 1)
+		m[reflect.TypeOf(body())] = byte(k + 1)
 	}
 	return m
 }()
 
-func kindOf(b Body) kind {
-	if b, ok := b.(kinded); ok {
-		return b.kind()
-	}
-	return kinds[reflect.TypeOf(b)]
-}
-
-// IsCommand reports whether an event of this kind is what an operator has asked for, so that its entry says who did.
+// IsCommand reports whether an operator asked for the event, so that its entry says who did.
 func IsCommand(b Body) bool {
-	switch b.(type) {
-	case *PlacementPut, *PlacementDeleted, *VersionSaved, *LearnerReset, *LearnerRolledBack, *RelearningBegun,
-		*LearnerAdopted, *AlarmCleared, *ItemsChanged:
+	switch b := b.(type) {
+	case *VersionSaved:
+		return b.Note != ""
+	case *PlacementPut, *PlacementDeleted, *LearnerReset, *LearnerRolledBack, *RelearningBegun, *LearnerAdopted,
+		*AlarmCleared, *ItemsChanged:
 		return true
 	}
 	return false
@@ -403,8 +331,7 @@ func Word(b Body) string { return words[reflect.TypeOf(b)] }
 
 var words = func() map[reflect.Type]string {
 	m, inner := map[reflect.Type]string{}, regexp.MustCompile(`\B[A-Z]`)
-	for _, body := range bodies[1:] {
-		b := body()
+	for _, b := range Bodies() {
 		m[reflect.TypeOf(b)] = strings.ToLower(inner.ReplaceAllString(Name(b), "-$0"))
 	}
 	return m
@@ -413,20 +340,9 @@ var words = func() map[reflect.Type]string {
 // Bodies returns an empty body of each event type, in the order of their kinds.
 func Bodies() (all []Body) {
 	for _, body := range bodies[1:] {
-		b := body()
-		if !slices.ContainsFunc(all, func(a Body) bool { return Name(a) == Name(b) }) {
-			all = append(all, b)
-		}
+		all = append(all, body())
 	}
 	return all
-}
-
-// newBody returns an empty body of a kind, or nil.
-func newBody(k kind) Body {
-	if int(k) >= len(bodies) || bodies[k] == nil {
-		return nil
-	}
-	return bodies[k]()
 }
 
 // Check returns an error if the event must not enter a log. Encode and Decode call it.
@@ -546,13 +462,6 @@ func (v *CategoryValuesAdded) check() error {
 	if v.Feature == "" || len(v.Values) == 0 {
 		return fmt.Errorf("feature %q has %d new values, want a feature and at least one value",
 			v.Feature, len(v.Values))
-	}
-	return nil
-}
-
-func (s *SnapshotTaken) check() error {
-	if s.Name == "" {
-		return errors.New("a snapshot without a name")
 	}
 	return nil
 }

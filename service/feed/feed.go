@@ -150,8 +150,6 @@ func Kinds() []string {
 
 func kindOf(b eventlog.Body) string {
 	switch b := b.(type) {
-	case *eventlog.SnapshotTaken:
-		return "version-saved"
 	case *eventlog.LearnerRolledBack:
 		return "rolled-back"
 	case *eventlog.Corrected:
@@ -187,8 +185,6 @@ func eventOf(e *eventlog.Event) (t api.Event) {
 		t.Seconds = time.Duration(body.By).Seconds()
 	case *eventlog.CategoryValuesAdded:
 		t.Feature, t.Values = body.Feature, body.Values
-	case *eventlog.SnapshotTaken:
-		t.Version = body.Version
 	case *eventlog.VersionSaved:
 		t.Version, t.Note = body.Version, body.Note
 	case *eventlog.LearnerRolledBack:

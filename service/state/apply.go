@@ -68,10 +68,8 @@ func (s *State) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) er
 		return s.changeItems(p, sequence, b)
 	case *eventlog.CategoryValuesAdded:
 		return s.addValues(p, b)
-	case *eventlog.SnapshotTaken:
-		return s.keepAt(p, b.Version, version{time: at, routine: true})
 	case *eventlog.VersionSaved:
-		return s.keepAt(p, b.Version, version{time: at, note: b.Note})
+		return s.keepAt(p, b.Version, version{time: at, note: b.Note, routine: b.Note == ""})
 	case *eventlog.AlarmCleared:
 		return s.alarmCleared(p, sequence, b)
 	case *eventlog.LearnerRolledBack:

@@ -188,7 +188,7 @@ func (s *State) Preview(v *api.Preview, name string, c *setup.Config, how Change
 }
 
 // KeepEvent returns the version that the learner's state is or becomes, and the event that keeps a new version.
-func (p *Placement) KeepEvent(note string, sequence uint64) (number uint64, keeps eventlog.Body) {
+func (p *Placement) KeepEvent(note string) (number uint64, keeps eventlog.Body) {
 	switch v := p.version(p.currentVersion); {
 	case note == "" && p.Earnings.Guard.Alarm() != nil: // a bad state is not worth keeping, and the last good version stays
 		if n := len(p.versions); n > 0 {
@@ -199,11 +199,8 @@ func (p *Placement) KeepEvent(note string, sequence uint64) (number uint64, keep
 		return v.number, &eventlog.VersionSaved{Version: v.number, Note: note}
 	case v != nil:
 		return v.number, nil
-	case note != "":
-		return p.learnedThrough, &eventlog.VersionSaved{Version: p.learnedThrough, Note: note}
 	}
-	return p.learnedThrough, &eventlog.SnapshotTaken{Version: p.learnedThrough, UpTo: sequence,
-		Name: fmt.Sprintf("%s@%d", p.Name, p.learnedThrough)}
+	return p.learnedThrough, &eventlog.VersionSaved{Version: p.learnedThrough, Note: note}
 }
 
 // RollBackEvent returns the event that returns the placement to a version, or nil if its learner is already there. The
