@@ -31,7 +31,7 @@ const Policy = "default-src 'none'; style-src 'unsafe-inline'"
 var source string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"number": number, "signed": signed, "count": count, "percent": percent, "day": day, "moment": moment,
+	"number": number, "money": money, "gain": gain, "count": count, "percent": percent, "day": day, "moment": moment,
 	"shows": shows, "colour": colour,
 	"sentence": sentence, "conversion": conversion, "metric": metric, "amount": amount, "change": change,
 	"policy": func() string { return Policy },
@@ -268,24 +268,45 @@ func number(v float64) string {
 	if math.Abs(v) >= 0.1 {
 		digits = min(max(3-size, 0), 2)
 	}
-	text := strconv.FormatFloat(v, 'f', digits, 64)
-	whole, fraction, isFraction := strings.Cut(text, ".")
-	sign := ""
-	if whole[0] == '-' {
-		sign, whole = "−", whole[1:]
+	text := fixed(v, digits)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
-	whole = hint.Grouped(whole)
-	if fraction = strings.TrimRight(fraction, "0"); !isFraction || fraction == "" {
-		return sign + whole
-	}
-	return sign + whole + "." + fraction
+	return text
 }
 
-func signed(v float64) string {
-	if v > 0 {
-		return "+" + number(v)
+// fixed writes a number with this many decimals.
+func fixed(v float64, digits int) string {
+	whole, fraction, isFraction := strings.Cut(strconv.FormatFloat(math.Abs(v), 'f', digits, 64), ".")
+	if whole = hint.Grouped(whole); isFraction {
+		whole += "." + fraction
+	}
+	if v < 0 {
+		return "−" + whole
+	}
+	return whole
+}
+
+// money writes an amount of revenue, as api.Amount does: two decimals from 0.1 up, none from 100 up.
+func money(v float64) string {
+	switch size := math.Abs(v); {
+	case size >= 100:
+		return fixed(v, 0)
+	case size >= 0.1, v == 0:
+		return fixed(v, 2)
 	}
 	return number(v)
+}
+
+func gain(v float64) string { return plus(v) + money(v) }
+
+func signed(v float64) string { return plus(v) + number(v) }
+
+func plus(v float64) string {
+	if v > 0 {
+		return "+"
+	}
+	return ""
 }
 
 func count(v uint64) string { return hint.Grouped(strconv.FormatUint(v, 10)) }

@@ -104,10 +104,10 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		`Summer <sale>`, `Experiment on the placement “home”, 1 June 2026 to 16 June 2026, 09:30 UTC, still running. 123,456 of 123,600 visits count.`,
 		`Ship “ours”. “ours” earns at least 0.021 more per visit than “shop”. The whole`,
-		`shopwhat the shop shows by itself45%55,6005% 1.11.04 to 1.17 –`,
+		`shopwhat the shop shows by itself45%55,6005% 1.101.04 to 1.17 –`,
 		`oursthe policy auto, the one of the placement45%55,4005.6% 1.251.18 to 1.32 +0.15+0.021 to +0.28`,
-		`the policy ts-mnl, which learns for this variant10%12,4564.82% 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
-		`ours over a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on+0.2+0.004 to +0.4`,
+		`the policy ts-mnl, which learns for this variant10%12,4564.82% 1.050.91 to 1.20 −0.05−0.29 to +0.19`,
+		`ours over a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on+0.20+0.004 to +0.40`,
 		`With “ours” in all 123,456 visits the shop would have earned +18,518 EUR against “shop”: from +2,593 to +34,568.`,
 		`A change is worth making if it gains 0.01 EUR per visit.`,
 		`Revenue per visit, in EUR, with intervals`,
@@ -115,7 +115,7 @@ func TestPage(t *testing.T) {
 		`5 June 2026, 08:00 UTC: 45% shop, 45% ours, 10% a-rival`, `35% of the shoppers got another variant`,
 		`The learner of a variant learns from its own shoppers only.`,
 		`oursvisits with a sale5.6% −1 points−2 points to −0.5 pointsclearly worse`, `−1clearly not worse`,
-		`phoneours900+0.2−1 to +1.4`, `all othersours90+0.5−3 to +4`,
+		`phoneours900+0.20−1.00 to +1.40`, `all othersours90+0.50−3.00 to +4.00`,
 	} {
 		expect.Contains(t, text, want, "the page")
 	}
@@ -186,7 +186,7 @@ func TestSentences(t *testing.T) {
 		"Add the amounts below, and decide whether the rest is worth the harm below.": func(r *api.ExperimentReport) {
 			r.Verdict.Result, r.Variants[1].Later = api.Weigh, -5000
 		},
-		"are missing from all other numbers: 0 EUR of “shop”, −1,308 EUR of": func(r *api.ExperimentReport) {
+		"are missing from all other numbers: 0.00 EUR of “shop”, −1,308 EUR of": func(r *api.ExperimentReport) {
 			r.Variants[1].Later = -1308
 		},
 		"No winner, so stay with “shop”. X. The experiment is over": func(r *api.ExperimentReport) {
@@ -271,8 +271,9 @@ func TestNumbers(t *testing.T) {
 // Amounts have two digits after the point, everywhere the same, and negative ones a true minus. The labels
 // of the picture's times differ.
 func TestAmounts(t *testing.T) {
-	for v, want := range map[float64]string{3.6524: "3.65", -14.044: "−14.04", 0.0123: "0.0123", 1234.5: "1,234"} {
-		expect.Equal(t, number(v), want, fmt.Sprint(v))
+	for v, want := range map[float64]string{3.6524: "3.65", -14.044: "−14.04", 0.0123: "0.0123", 1234.5: "1,234", 3.5: "3.50",
+		-4: "−4.00", 0: "0.00", 123.4: "123", 0.05: "0.05"} {
+		expect.Equal(t, money(v), want, fmt.Sprint(v))
 	}
 	for v, want := range map[float64]string{-5.336: "-5.34 EUR", 14.04: "14.04 EUR", 0.0213: "0.0213 EUR", 123.4: "123 EUR"} {
 		expect.Equal(t, api.Amount(v, "EUR"), want, fmt.Sprint(v))
