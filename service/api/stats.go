@@ -108,6 +108,7 @@ type Relearning struct {
 	To      uint64         `json:"to_entry" doc:"the last entry that it has to learn from, for now"`
 	Learned uint64         `json:"learned" doc:"rounds that it has learned"`
 	Skipped uint64         `json:"skipped" doc:"rounds that it refused, or on which it panicked"`
+	Ready   bool           `json:"ready" doc:"whether it may take over with relearn=accept: it has read the log, and no alarm holds rounds back"`
 	Problem string         `json:"problem,omitzero" doc:"its last problem"`
 	Policy  map[string]any `json:"policy" doc:"of the configuration that the placement will have"`
 	MaxSize int            `json:"max_size,omitzero" doc:"of that configuration, if it is smaller than the present one: decisions that showed more items are skipped, so it may take over only with relearn=accept"`
@@ -118,12 +119,6 @@ func SkipsLarger(size int) string {
 	return fmt.Sprintf("skips decisions that showed more than %d items: unless your requests ask for at most %[1]d, it may "+
 		"never learn half as many rounds, and then takes over only when you accept it", size)
 }
-
-// caughtUp is how many entries a second learner may be behind when it becomes the one that decides.
-const caughtUp = 256
-
-// IsBehind reports whether the second learner must read more of the log before it may decide.
-func (r *Relearning) IsBehind() bool { return r.To > r.Entry+caughtUp }
 
 // LearnedLess reports whether the second learner learned fewer than half of the rounds that the present one learned. It
 // then decides only with relearn=accept.

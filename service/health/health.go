@@ -61,7 +61,7 @@ func Of(s *api.Stats, warnings []string) []api.Health {
 	}
 	switch r := s.Relearning; {
 	case r == nil:
-	case !r.IsBehind() && r.LearnedLess(s.Learned) && (s.Guard == nil || s.Guard.Held == 0):
+	case r.Ready && r.LearnedLess(s.Learned):
 		skips := ""
 		if r.MaxSize > 0 {
 			skips = " It " + api.SkipsLarger(r.MaxSize) + "."

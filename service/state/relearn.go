@@ -138,19 +138,26 @@ func (p *Placement) NextOfRelearning(accepted bool) eventlog.Body {
 	case seen.Broken:
 		return &eventlog.RelearningEnded{Reason: api.Abbreviate("the learner has broken: "+seen.Problem,
 			learner.MaxProblem)}
-	case p.held.After > 0, r.progress().IsBehind(), // to decide would end the alarm
-		!accepted && r.progress().LearnedLess(p.Worker.Progress().Learned):
+	}
+	now := p.relearningProgress()
+	if !now.Ready || !accepted && now.LearnedLess(p.Worker.Progress().Learned) {
 		return nil
 	}
 	return &eventlog.LearnerSwapped{Config: r.Worker.Config.Canonical()}
 }
 
-// progress returns how far a relearning is.
-func (r *relearning) progress() *api.Relearning {
+// caughtUp is how many entries a second learner may be behind when it becomes the one that decides.
+const caughtUp = 256
+
+// relearningProgress returns how far the relearning is, which must be under way.
+func (p *Placement) relearningProgress() *api.Relearning {
+	r := p.Relearning
 	seen, at := r.Worker.Progress(), r.Worker.Replaying()
 	return &api.Relearning{
 		Since: time.Unix(0, r.time).UTC(), From: at.From, Entry: at.Reached, To: at.UpTo,
 		Learned: seen.Learned, Skipped: seen.Skipped, Problem: seen.Problem, Policy: r.Worker.Config.Policy,
+		MaxSize: p.Smaller(r.Worker.Config),
+		Ready:   at.UpTo <= at.Reached+caughtUp && p.held.After == 0, // to decide would end the alarm
 	}
 }
 

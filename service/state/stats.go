@@ -39,8 +39,7 @@ func (v *View) Stats(first uint64) api.Stats {
 		s.Items, s.CatalogueEntry = head.Items, head.Version
 	}
 	if p.Relearning != nil {
-		s.Relearning = p.Relearning.progress()
-		s.Relearning.MaxSize = p.Smaller(p.Relearning.Worker.Config)
+		s.Relearning = p.relearningProgress()
 	}
 	s.Held = p.Open.Held()
 	if text := p.sound.Problem(); text != "" {

@@ -1191,6 +1191,8 @@ export interface Relearning {
   policy: Record<string, unknown>;
   /** Its last problem. */
   problem?: string | undefined;
+  /** Whether it may take over with relearn=accept: it has read the log, and no alarm holds rounds back. */
+  ready: boolean;
   since: string;
   /** Rounds that it refused, or on which it panicked. */
   skipped: number;

@@ -1199,6 +1199,8 @@ class Relearning(TypedDict):
     """Of the configuration that the placement will have."""
     problem: NotRequired[str]
     """Its last problem."""
+    ready: bool
+    """Whether it may take over with relearn=accept: it has read the log, and no alarm holds rounds back."""
     since: str
     skipped: int
     """Rounds that it refused, or on which it panicked."""

@@ -189,9 +189,13 @@ func TestSignIn(t *testing.T) {
 	b.press("See what this does")
 	b.wait(`document.activeElement.id === "key"`)
 	b.reads("Your session has ended. Sign in again.")
-	b.run(`document.querySelector("input#key").value = "read-right-token"`)
-	b.press("Sign in")
-	b.reads("This key may not change settings.")
+	for _, weaker := range []string{"read-right-token", "other-right-token"} {
+		b.wait(button("Sign in"))
+		b.run(`document.querySelector("input#key").value = ` + quote(weaker))
+		b.press("Sign in")
+		b.reads("This key may not change settings.")
+		expect.Equal(t, eval[bool](b, `fetch("v1/session").then((a) => a.json()).then((s) => s.key === undefined)`), true, weaker, "is signed out")
+	}
 	b.run(`document.querySelector("input#key").value = "right-token"`)
 	b.press("Sign in")
 	b.wait(`!document.querySelector("input#key")`)

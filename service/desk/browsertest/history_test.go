@@ -63,6 +63,20 @@ func TestUndoOvertaken(t *testing.T) {
 	}
 }
 
+// A roll back is undone in the versions, also if it changes no settings.
+func TestUndoRollBack(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 6, 0)
+	version := fatal.Or(s.Keep(t.Context(), "home", "before"))(t)
+	page := fatal.Or(s.Decide(t.Context(), "home", &api.Request{User: api.Values{api.Text("kind", "student")}}))(t)
+	fatal.If(t, s.Outcome(t.Context(), "home", page.Decision, ""))
+	fatal.If(t, s.RollBack(t.Context(), "home", version))
+	b := open(t, s.base)
+	b.visit("/placements/home/history")
+	b.wait(`document.querySelector("main .changes li")?.innerText.startsWith("Rolled back") && ` +
+		`document.querySelector("main .changes li a[href='#/placements/home/versions']")`)
+}
+
 // Before an alarm is cleared the desk says how many outcomes that skips, and offers to learn them.
 func TestClearAlarm(t *testing.T) {
 	s := serve(t, nil)
@@ -71,7 +85,7 @@ func TestClearAlarm(t *testing.T) {
 	b.visit("/")
 	b.run(`(window.real = fetch, window.fetch = async (to, o) => {
 		to = String(to);
-		if (o?.method === "DELETE") return (window.cleared = to, new Response(null, { status: 204 }));
+		if (o?.method === "DELETE") return (window.cleared = to, await window.slow, new Response(null, { status: 204 }));
 		const answer = await real(to, o);
 		if (!/home[/](history|stats)$/.test(to)) return answer;
 		const v = await answer.json();
@@ -85,8 +99,14 @@ func TestClearAlarm(t *testing.T) {
 	if eval[bool](b, "!!window.cleared") {
 		t.Fatal("the alarm is cleared without a question")
 	}
+	b.run(`(window.slow = new Promise((go) => (window.answer = go)), 0)`)
 	b.press("Clear it and learn 90 outcomes")
-	b.wait(`window.cleared?.endsWith("v1/placements/home/alarm?learn=all")`)
+	b.press("Clear it and skip 90 outcomes") // sends nothing, and the question stays until the first request is answered
+	b.run(`new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))`)
+	b.reads("Clear the alarm?")
+	b.run("window.answer()")
+	b.reads("The alarm is cleared")
+	b.wait(`!document.querySelector("main .ask") && window.cleared?.endsWith("v1/placements/home/alarm?learn=all")`)
 	b.press("Clear the alarm…")
 	b.press("Clear it and skip 90 outcomes")
 	b.wait(`window.cleared.endsWith("v1/placements/home/alarm")`)

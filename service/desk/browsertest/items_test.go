@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,36 @@ func (s *served) stocked(t *testing.T, name string, items, decisions int) {
 			taken = answer.Items()[0]
 		}
 		fatal.If(t, s.Outcome(t.Context(), name, answer.Decision, taken))
+	}
+}
+
+// A placement that uses another one's catalogue says how to put items there.
+func TestItemsOfAnother(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	config := fatal.Or(s.Placement(t.Context(), "home"))(t)
+	config.Notes, config.Warnings, config.CatalogueOf = nil, nil, "home"
+	fatal.Or(s.Put(t.Context(), "cart", config))(t)
+	b := open(t, s.base)
+	b.visit("/placements/cart/items")
+	b.reads("the catalogue of “home” once")
+	b.reads("--placement home puts a whole file there")
+	b.runs("main .command pre")
+	b.wait(row("sku")) // a page without items looks for them
+}
+
+// runs runs the command that an element shows.
+func (b *tab) runs(element string) {
+	b.Helper()
+	b.wait(`document.querySelector(` + quote(element) + `)`)
+	command := eval[string](b, `document.querySelector(`+quote(element)+`).innerText`)
+	if !strings.HasPrefix(command, "curl ") {
+		b.Fatal(command)
+	}
+	out := fatal.Or(exec.CommandContext(b.ctx, "sh", "-c", strings.Replace(command, "curl ",
+		"curl -sS --fail-with-body ", 1)).CombinedOutput())(b)
+	if strings.Contains(string(out), "problem") {
+		b.Fatalf("%s: %s", command, out)
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
@@ -182,6 +185,21 @@ func TestExperiment(t *testing.T) {
 	if !eval[bool](b, "row.isConnected && row.innerText === was") {
 		t.Error("a row became another decision's")
 	}
+
+	// On a touch screen it goes on after a tap.
+	call(b, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})
+	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: phone, Height: 900,
+		DeviceScaleFactor: 1, Mobile: true})
+	b.visit("/placements/window/decisions")
+	b.reads("waiting-0")
+	b.run(`document.querySelector("main tbody").scrollIntoView()`)
+	at := eval[[]float64](b, `((r) => [r.x + 9, r.y + 9])(document.querySelector("main tbody").getBoundingClientRect())`)
+	call(b, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: "touchStart", TouchPoints: []*input.TouchPoint{{X: at[0], Y: at[1]}}})
+	call(b, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: "touchEnd", TouchPoints: []*input.TouchPoint{}})
+	b.wait(`document.querySelector("main tbody:hover")`)
+	s.sell(t, "window", "touched", 1, "a")
+	b.reads("touched-0")
+	call(b, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{})
 
 	// It looks further back if other placements have written the last entries.
 	other := &api.Placement{MaxSize: 1, Features: config.Features}

@@ -78,12 +78,14 @@ func withDemo(c *host.Config, o *host.Options) {
 	}
 }
 
-// withKey adds a key of all scopes with a token, and one that may only read with the token "read-" and the other one.
+// withKey adds a key of all scopes with a token, one that may only read with the token "read-" and the first one, and one of
+// another placement with "other-" and the first one.
 func withKey(t *testing.T, token string) func(*host.Config, *host.Options) {
-	all, reads := sha256.Sum256([]byte(token)), sha256.Sum256([]byte("read-"+token))
+	all, reads, other := sha256.Sum256([]byte(token)), sha256.Sum256([]byte("read-"+token)), sha256.Sum256([]byte("other-"+token))
 	text := fmt.Sprintf("[[key]]\nname = \"shop\"\nsha256 = %q\nscopes = [\"read\", \"decide\", \"outcome\", "+
-		"\"admin\"]\n[[key]]\nname = \"reader\"\nsha256 = %q\nscopes = [\"read\"]\n", hex.EncodeToString(all[:]),
-		hex.EncodeToString(reads[:]))
+		"\"admin\"]\n[[key]]\nname = \"reader\"\nsha256 = %q\nscopes = [\"read\"]\n[[key]]\nname = \"other\"\nsha256 = %q\n"+
+		"scopes = [\"read\", \"admin\"]\nplacements = [\"other\"]\n", hex.EncodeToString(all[:]),
+		hex.EncodeToString(reads[:]), hex.EncodeToString(other[:]))
 	path := filepath.Join(t.TempDir(), "keys.toml")
 	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	return func(c *host.Config, _ *host.Options) { c.Keys = path }

@@ -2,9 +2,7 @@ package browsertest
 
 import (
 	"fmt"
-	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -99,9 +97,7 @@ func TestChangedElsewhere(t *testing.T) {
 	b.reads("Nothing changes")
 	a.goTo("/placements/home/items")
 	a.reads("No items yet")
-	a.wait(`document.querySelector("main .command pre")`)
-	command := strings.Replace(eval[string](a, `document.querySelector("main .command pre").innerText`), "curl ", "curl -sS --fail-with-body ", 1)
-	fatal.Or(exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput())(t)
+	a.runs("main .command pre")
 	a.wait(row("sku")) // a page without items looks for them
 	c := open(t, s.base)
 	c.visit("/placements/home/decisions")

@@ -1,1 +1,1 @@
-import{G as e}from"./index.js";function t(){let t=e(!1);return async e=>{if(!t.current){t.current=!0;try{await e()}finally{t.current=!1}}}}export{t};
+import{G as e}from"./index.js";function t(){let t=e(!1);return async e=>{if(t.current)return!1;t.current=!0;try{return await e(),!0}finally{t.current=!1}}}export{t};

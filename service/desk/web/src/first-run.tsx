@@ -28,7 +28,7 @@ function differences(c: Config): string {
 }
 
 // FirstRun walks through the first requests of a placement, and notices what has happened. found is a placement that exists already;
-// done leads on.
+// done closes it.
 export default function FirstRun(props: { found?: string | undefined; done: () => void }) {
   const [chosen, choose] = useState("home");
   const [language, speak] = useState<Language>("curl");
@@ -97,8 +97,8 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
       </ol>
       {props.found ? (
         <div class="controls">
-          {next < 0 ? <a class="button main" href={address("placements", name)}>Look at “{name}”</a> : null}
-          <button type="button" onClick={props.done}>Go to the overview</button>
+          {next < 0 ? <a class="button main" href={address("placements", name)} onClick={props.done}>Look at “{name}”</a> : null}
+          <a class="button" href={address()} onClick={props.done}>Go to the overview</a>
         </div>
       ) : null}
     </Card>

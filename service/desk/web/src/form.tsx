@@ -129,18 +129,27 @@ export function NumberInput({ value, change, ...rest }: { value: number | undefi
   return <input {...rest} type="number" value={typed ?? (Number.isNaN(value) ? "" : value ?? "")} onInput={input} onBlur={() => setTyped(undefined)} />;
 }
 
-// Lines edits a list of texts, one a line. It keeps the typed text until the reader leaves the field. Commas also separate
-// ids, except in a line that the list contained before.
+// IDs are written one a line or with commas. An id is in quotes if its text would be read otherwise, with its quotes doubled.
+const idText = (id: string) => (/[,\n]|^["\s]|\s$/.test(id) ? `"${id.replaceAll('"', '""')}"` : id);
+
+// idsOf returns the ids of a text, undefined if there are none.
+export function idsOf(text: string): string[] | undefined {
+  const ids = [...text.matchAll(/[ \t]*"((?:[^"]|"")*)"[ \t]*(?=[,\n]|$)|[^,\n]+/g)].map(([all, quoted]) => quoted?.replaceAll('""', '"') ?? all.trim()).filter(Boolean);
+  return ids.length > 0 ? ids : undefined;
+}
+
+export const idsHelp = "with commas between them; an id with a comma in quotes";
+
+// Lines edits a list of texts, one a line, or of ids. It keeps the typed text until the reader leaves the field.
 function Lines(props: { common: object; value: string[] | undefined; ids: boolean; change: (v: any) => void }) {
   const [typed, setTyped] = useState<string>();
-  const known = useRef(props.value ?? []).current;
-  const text = typed ?? (props.value ?? []).join("\n");
+  const text = typed ?? (props.value ?? []).map((v) => (props.ids ? idText(v) : v)).join("\n");
   const input = (e: { currentTarget: HTMLTextAreaElement }) => {
     setTyped(e.currentTarget.value);
-    const list = e.currentTarget.value.split("\n").flatMap((l) => (!props.ids || known.includes(l) ? [l] : l.split(",").map((id) => id.trim()))).filter((v) => v !== "");
-    props.change(list.length > 0 ? list : undefined);
+    const lines = e.currentTarget.value.split("\n").filter((v) => v !== "");
+    props.change(props.ids ? idsOf(e.currentTarget.value) : lines.length > 0 ? lines : undefined);
   };
-  return <textarea {...props.common} rows={Math.min(text.split("\n").length, 8)} placeholder={props.ids ? "one a line, or with commas" : "one a line"} value={text} onInput={input} onBlur={() => setTyped(undefined)} />;
+  return <textarea {...props.common} rows={Math.min(text.split("\n").length, 8)} placeholder={props.ids ? `one a line, or ${idsHelp}` : "one a line"} value={text} onInput={input} onBlur={() => setTyped(undefined)} />;
 }
 
 // JSONText edits a value that has no form of its own, as JSON.

@@ -75,7 +75,7 @@ function Desk() {
   else if (found.route.open) content = <View {...found.parameters} />;
   else if (!session) content = failure ? <Failure of={failure} /> : <Loading />;
   else if (session.required && session.key === undefined) content = <SignIn done={change} />;
-  else content = <>{session.ended ? <SignIn done={change} again /> : null}<View {...found.parameters} /></>;
+  else content = <>{session.ended ? <SignIn done={change} again name={name} /> : null}<View {...found.parameters} /></>;
   return (
     <SessionContext.Provider value={session ?? { required: true, scopes: [] }}>
       <button class="skip" type="button" onClick={() => document.getElementById("main")!.focus()}>Skip to the content</button>

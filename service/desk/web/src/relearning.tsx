@@ -7,14 +7,12 @@ import { Card, count, Failure, plural } from "./ui";
 
 interface Stats {
   learned: number;
-  relearning?: { from_entry: number; entry: number; to_entry: number; learned: number; max_size?: number };
+  relearning?: { from_entry: number; entry: number; to_entry: number; learned: number; ready: boolean; max_size?: number };
 }
 
 interface History {
   changes: { kind: string; fields?: { field: string; after?: unknown }[] }[];
 }
-
-const caughtUp = 256; // entries that the second learner may be behind when it takes over, as in the service
 
 // Relearning says how far a second learner is that learns a change from the log. A reader may make the change at once, or
 // cancel it.
@@ -38,11 +36,11 @@ export function Relearning(props: { name: string; done?: (said: string) => void 
   return (
     <Card title="Vitrine learns a change from the log">
       <progress value={Math.max(r.entry - r.from_entry, 0)} max={r.to_entry - r.from_entry} aria-label="Entries of the log that it learned from" />
-      <p>It is at entry {count(r.entry)} of {count(r.to_entry)}, and has learned from {plural(r.learned, "visit")} so far. The present learner has learned from {plural(value.learned, "visit")}. The change is made once Vitrine has read the log and learned from half as many.{r.max_size ? ` It skips visits that showed more than ${plural(r.max_size, "item")}: while pages show more, that may never come, unless you make the change now.` : ""}</p>
+      <p>It is at entry {count(r.entry)} of {count(r.to_entry)}, and has learned from {plural(r.learned, "visit")} so far. The present learner has learned from {plural(value.learned, "visit")}. The change is made once Vitrine has read the log and learned from half as many. Until then, settings, pins and exclusions stay as they are.{r.max_size ? ` It skips visits that showed more than ${plural(r.max_size, "item")}: while pages show more, that may never come, unless you make the change now.` : ""}</p>
       {failed ? <Failure of={failed} /> : null}
       {may ? (
         <div class="controls">
-          {r.entry + caughtUp < r.to_entry ? null : <button type="button" onClick={act(accept, "The change is made.")}>Make the change now</button>}
+          {r.ready ? <button type="button" onClick={act(accept, "The change is made.")}>Make the change now</button> : null}
           <button type="button" onClick={act(() => adjust(name, () => ({})), "The change is cancelled.")}>Cancel the change</button>
         </div>
       ) : null}

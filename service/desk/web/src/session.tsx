@@ -37,8 +37,8 @@ export function useSession(): { session?: Session; failure?: unknown; change: (t
 }
 
 // SignIn asks for a key. The key leaves the page with the request, and nothing keeps it. again says that
-// a form on the page waits, which changes settings.
-export function SignIn(props: { done: (session: Session) => void; again?: boolean }) {
+// a form on the page waits, which changes settings of the placement name, or makes a placement.
+export function SignIn(props: { done: (session: Session) => void; again?: boolean; name?: string | undefined }) {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (props.again) field.current?.focus();
@@ -50,10 +50,14 @@ export function SignIn(props: { done: (session: Session) => void; again?: boolea
     const form = event.currentTarget as HTMLFormElement;
     const key = new FormData(form).get("key");
     form.reset();
+    fail(undefined);
     setBusy(true);
     try {
       const session = await request<Session>("POST", "v1/session", { body: { key } });
-      if (props.again && !session.scopes.includes("admin")) throw new Error("This key may not change settings. Sign in with another one.");
+      if (props.again && (!session.scopes.includes("admin") || (props.name && session.placements?.includes(props.name) === false))) {
+        await request("DELETE", "v1/session");
+        throw new Error("This key may not change settings. Sign in with another one.");
+      }
       props.done(session);
     } catch (problem) {
       fail(problem);

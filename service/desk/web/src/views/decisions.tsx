@@ -75,6 +75,8 @@ export default function Decisions(props: { name: string }) {
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
+const hovers = matchMedia("(hover: hover)").matches; // on a touch screen, :hover stays after a tap
+
 // useFeed follows the decisions of a placement. The page changes at most once a second, however many events come, and there
 // is no connection while it is hidden. The rows wait while the pointer or the focus is on one of them.
 function useFeed(name: string) {
@@ -133,7 +135,7 @@ function useFeed(name: string) {
     })();
     const timer = setInterval(() => {
       if (isLive && made.current.size === 0 && ++quiet === 2 && reach < earlier.length - 1) setReach(reach + 1);
-      const waits = !!document.querySelector("main tbody:is(:hover, :focus-within)");
+      const waits = !!document.querySelector(`main tbody:${hovers ? "is(:hover, :focus-within)" : "focus-within"}`);
       if (!dirty && isLive) set((s) => (s.perSecond === 0 && s.waits === waits ? s : { ...s, perSecond: 0, waits }));
       if (dirty) set((s) => ({ rows: waits ? s.rows : [...made.current.values()].reverse().map((d) => ({ ...d })), waits, ...(isLive ? { perSecond: fresh } : {}), ...(failure ? { failure } : {}) }));
       [fresh, dirty] = [0, dirty && waits];

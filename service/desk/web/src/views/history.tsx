@@ -68,7 +68,7 @@ const checks = {
 const learned = (c: Change) => ["reset", "swapped", "adopted", "rolled-back"].includes(c.kind);
 
 // undoable reports whether something takes a change back. Experiments begin and end in their own tab.
-const undoable = (c: Change) => !!c.fields?.length && c.kind !== "relearning-begun" && (learned(c) || !c.fields.some((f) => f.field === "experiment"));
+const undoable = (c: Change) => learned(c) || (!!c.fields?.length && c.kind !== "relearning-begun" && !c.fields.some((f) => f.field === "experiment"));
 
 const pages = ["include", "exclude"]; // settings that are items
 
@@ -158,7 +158,7 @@ export default function History(props: { name: string }) {
           <a href={address("placements", name, "versions")}>Roll back to an earlier version</a>
         </div>
       ) : null}
-      {standing && may && asks ? <Clear name={name} of={standing} leave={() => setAsks(false)} go={(query) => void act(() => request("DELETE", placement(name, "alarm") + query).then(() => "The alarm is cleared, and the checks begin again.")).then(() => setAsks(false))} /> : null}
+      {standing && may && asks ? <Clear name={name} of={standing} leave={() => setAsks(false)} go={(query) => void act(() => request("DELETE", placement(name, "alarm") + query).then(() => "The alarm is cleared, and the checks begin again.")).then((ran) => ran && setAsks(false))} /> : null}
       <Card title="Alarms">
         <Table
           caption="Alarms, the latest first"

@@ -4,10 +4,11 @@ import { Command } from "../command";
 import { get, placement, request } from "../api";
 import { usePoll } from "../poll";
 import { Item, productOf, type Shelf, type ShelfItem } from "../products";
+import { Relearning } from "../relearning";
 import { push } from "../samples";
 import { SessionContext, useMay } from "../session";
 import type { Insight } from "../insight";
-import { Card, count, Empty, Failure, moment, money, number, percent, plural } from "../ui";
+import { Card, count, Empty, Failure, Loading, moment, money, number, percent, plural } from "../ui";
 
 const filters: [string, string][] = [["All", ""], ["Can be shown", "available"], ["Cannot be shown", "unavailable"], ["Shown", "shown"], ["Never shown", "unseen"], ["Pinned", "pinned"], ["Excluded", "excluded"]];
 const orders: [string, string][] = [["Earns the most per page", "earned"], ["Shown most", "shown"], ["Catalogue", ""]];
@@ -28,6 +29,7 @@ interface Config {
   include?: string[];
   exclude?: string[];
   features: Feature[];
+  catalogue_of?: string;
 }
 
 // Place is where an item is in the lists of pinned and of excluded items, -1 if it is not in one.
@@ -90,19 +92,20 @@ export default function Items(props: { name: string }) {
     <>
       <div role="status" class={done ? "said" : "none"}>{done ? <>{done.text} {done.before ? <button type="button" onClick={() => void undo(done.before!)}>Undo</button> : null}</> : null}</div>
       {failed ? <Failure of={failed} /> : null}
+      <Relearning name={name} done={(text) => { setDone({ text }); setTurn(turn + 1); }} />
       {asked && config ? <Ask name={name} config={config} of={asked.item} what={asked.what} leave={() => { if (opener.current instanceof HTMLElement) opener.current.focus(); ask(undefined); }} go={() => void (asked.what === "pin" ? move(asked.item, Infinity, -1, "on every page now") : move(asked.item, -1, Infinity, "on no page now"))} /> : null}
       <div class="controls">
         <label>Find <input type="search" placeholder="title, brand or id" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} /></label>
         <label>Show <select value={only} onChange={(e) => setOnly(e.currentTarget.value)}>{filters.map(([text, v]) => <option value={v}>{text}</option>)}</select></label>
         <label>Sort by <select value={sort} onChange={(e) => setSort(e.currentTarget.value)}>{orders.map(([text, v]) => <option value={v}>{text}</option>)}</select></label>
       </div>
-      <List key={`${name} ${contains} ${only} ${sort}`} name={name} turn={turn} query={{ contains, only, sort }} currency={config?.currency} features={config?.features} may={may} ask={(item, what) => { opener.current = document.activeElement; ask({ item, what }); }} release={(i) => void move(i, -1, -1, "up to Vitrine again")} />
+      <List key={`${name} ${contains} ${only} ${sort}`} name={name} turn={turn} query={{ contains, only, sort }} currency={config?.currency} config={config} may={may} ask={(item, what) => { opener.current = document.activeElement; ask({ item, what }); }} release={(i) => void move(i, -1, -1, "up to Vitrine again")} />
     </>
   );
 }
 
 // List has the height of all items, and only those in view.
-function List(props: { name: string; turn: number; query: Record<string, string>; currency: string | undefined; features: Feature[] | undefined; may: boolean; ask: (i: ShelfItem, what: "pin" | "exclude") => void; release: (i: ShelfItem) => void }) {
+function List(props: { name: string; turn: number; query: Record<string, string>; currency: string | undefined; config: Config | undefined; may: boolean; ask: (i: ShelfItem, what: "pin" | "exclude") => void; release: (i: ShelfItem) => void }) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [state, set] = useState<{ count?: number; complete?: boolean; failure?: unknown }>({});
@@ -154,7 +157,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   const rows = [];
   for (let i = first; i < Math.min(last, state.count ?? 0); i++) rows.push({ i, of: parts.current.get(Math.floor(i / part))?.[i % part] });
   if (state.failure && state.count === undefined) return <Failure of={state.failure} />;
-  if (state.count === 0) return <>{state.failure ? <Failure of={state.failure} /> : null}{props.query["contains"] || props.query["only"] ? <Empty>No item matches.</Empty> : <NoItems name={props.name} features={props.features} />}</>;
+  if (state.count === 0) return <>{state.failure ? <Failure of={state.failure} /> : null}{props.query["contains"] || props.query["only"] ? <Empty>No item matches.</Empty> : <NoItems name={props.name} config={props.config} />}</>;
   return (
     <section class="card flush" aria-label="Items">
       {state.failure ? <Failure of={state.failure} /> : null}
@@ -176,13 +179,16 @@ function List(props: { name: string; turn: number; query: Record<string, string>
 }
 
 // NoItems says how items come.
-function NoItems(props: { name: string; features: Feature[] | undefined }) {
+function NoItems(props: { name: string; config: Config | undefined }) {
   const { required } = useContext(SessionContext);
+  const { config } = props;
+  if (!config) return <Loading />;
+  const owner = config.catalogue_of ?? props.name;
   return (
     <Card title="No items yet">
-      <p>Send the items with each request, or put them into the catalogue once:</p>
-      {props.features ? <Command text={push(props.features.filter((f) => f.from !== "shopper" && f.kind !== "cross" && !f.history), props.name, required)} /> : null}
-      <p class="quiet"><code>vitrine items push items.jsonl --placement {props.name}</code> puts a whole file there.</p>
+      <p>Send the items with each request, or put them into the catalogue{config.catalogue_of ? ` of “${owner}”` : ""} once:</p>
+      <Command text={push(config.features.filter((f) => f.from !== "shopper" && f.kind !== "cross" && !f.history), owner, required)} />
+      <p class="quiet"><code>vitrine items push items.jsonl --placement {owner}</code> puts a whole file there.</p>
     </Card>
   );
 }

@@ -23,16 +23,18 @@ export default function Placement(props: { name: string }) {
   const { name } = props;
   const [seconds, setSeconds] = useSpan();
   const [open, setOpen] = useState(false); // closed details ask for nothing
+  const [walk, setWalk] = useState<"no" | "on" | "done">("no"); // through the first steps, also when the last one is done
   const query = new URLSearchParams({ name, seconds: `${seconds}`, points: "90" });
   const { value, failure } = usePoll((signal) => get<OverviewAnswer>(`v1/overview?${query}`, signal), `${query}`, 2000);
   const best = usePoll((signal) => get<Shelf>(`${placement(name, "shelf")}?sort=earned&limit=5`, signal), name, 10_000).value;
   const p = value?.placements[0];
   if (value && !p) return <Empty>There is no placement “{name}”. <a href={address()}>Go to the overview.</a></Empty>;
+  if (walk === "no" && p?.health.some((h) => h.level === "waiting")) setWalk("on");
   const ms = (s: number | undefined) => (s === undefined ? "–" : `${number(s * 1000, { maximumSignificantDigits: 2 })} ms`);
   const figures = (p: Entry) => (
     <>
       <Trouble of={p.health} name={name} currency={p.currency} />
-      {p.health.some((h) => h.level === "waiting") ? <FirstRun found={name} done={() => (location.hash = address())} /> : null}
+      {walk === "on" ? <FirstRun found={name} done={() => setWalk("done")} /> : null}
       <Relearning name={name} />
       {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} over={phase(p.experiment) === "over"} /> : null}
       <div class="grid four">

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, placement, request } from "../api";
 import { Why, type Answer, type Explanation } from "../explain";
-import { Labelled } from "../form";
+import { idsHelp, idsOf, Labelled } from "../form";
 import { usePoll } from "../poll";
 import { Card, count, Empty, Failure, Loading, plural } from "../ui";
 
@@ -70,11 +70,11 @@ function Form(props: { name: string; config: Config; stored: number }) {
       if (ofUser.length > 0) body["shopper"] = valuesOf(ofUser, user);
       if (inline) body["items"] = rows.map((r) => ({ id: r.id, features: valuesOf(ofItems, r.features), ...(r.revenue === "" ? {} : { revenue: Number(r.revenue) }) }));
       else {
-        if (listOf(more["candidates"])) body["candidates"] = listOf(more["candidates"]);
+        body["candidates"] = idsOf(more["candidates"] ?? "");
         if (more["filter"]) body["filter"] = more["filter"];
       }
       for (const rule of ["min_size", "max_size"]) if (more[rule]) body[rule] = Number(more[rule]);
-      for (const rule of ["include", "exclude"]) if (listOf(more[rule])) body[rule] = listOf(more[rule]);
+      for (const rule of ["include", "exclude"]) body[rule] = idsOf(more[rule] ?? "");
       set({ trial: await request<Trial>("POST", placement(props.name, "try"), { body }) });
     } catch (failure) {
       set({ failure });
@@ -113,7 +113,7 @@ function Form(props: { name: string; config: Config; stored: number }) {
               </>
             ) : (
               <div class="fields">
-                {rule("candidates", "Ids", "separated by commas; all items that are available if empty")}
+                {rule("candidates", "Ids", `${idsHelp}; all items that are available if empty`)}
                 {rule("filter", "Filter", "a condition on attributes, such as price <= 20")}
               </div>
             )}
@@ -126,8 +126,8 @@ function Form(props: { name: string; config: Config; stored: number }) {
                   {(id, helpID) => <input id={id} aria-describedby={helpID} type="number" min={min} max={props.config.max_size} step={1} value={more[name] ?? ""} onInput={(e) => setMore({ ...more, [name]: e.currentTarget.value })} />}
                 </Labelled>
               ))}
-              {rule("include", "Must show", "ids, separated by commas")}
-              {rule("exclude", "Must not show", "ids, separated by commas")}
+              {rule("include", "Must show", `ids, ${idsHelp}`)}
+              {rule("exclude", "Must not show", `ids, ${idsHelp}`)}
             </div>
           </fieldset>
     </>
@@ -197,10 +197,4 @@ function valuesOf(features: Feature[], typed: Typed): Record<string, unknown> {
     } else values[f.name] = text;
   }
   return values;
-}
-
-// listOf returns the ids of a text with commas, undefined if there are none.
-function listOf(text: string | undefined): string[] | undefined {
-  const ids = (text ?? "").split(",").map((id) => id.trim()).filter(Boolean);
-  return ids.length > 0 ? ids : undefined;
 }

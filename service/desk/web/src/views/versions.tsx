@@ -34,7 +34,7 @@ export default function Versions(props: { name: string }) {
   const [said, say] = useState("");
   const { value, failure } = usePoll((signal) => get<{ versions: Version[] }>(placement(name, "versions"), signal), name, 5000, turn);
   if (!value) return failure ? <Failure of={failure} /> : <Loading />;
-  const act = (what: () => Promise<void>, done = "") => once(async () => {
+  const run = async (what: () => Promise<void>, done = "") => {
     fail(undefined);
     say("");
     try {
@@ -47,7 +47,8 @@ export default function Versions(props: { name: string }) {
     } catch (problem) {
       fail(problem);
     }
-  });
+  };
+  const act = (what: () => Promise<void>, done: string) => once(() => run(what, done));
   const keep = (e: Event) => {
     e.preventDefault();
     const form = e.currentTarget as HTMLFormElement;
@@ -57,7 +58,7 @@ export default function Versions(props: { name: string }) {
       form.reset();
     }, "The version is kept.");
   };
-  const look = (to: Version) => act(async () => {
+  const look = (to: Version) => run(async () => {
     const { value: now, tag } = await requestTagged<Config>(placement(name));
     const { relearning } = await get<{ relearning?: unknown }>(placement(name, "stats"));
     setBack({ to, now, tag, relearns: Boolean(relearning) });
