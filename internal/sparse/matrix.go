@@ -11,31 +11,12 @@ import (
 )
 
 // Matrix is an m×n matrix in compressed rows: for Start[i] ≤ p < Start[i+1], row i contains the entry Value[p] in
-// column Column[p].
+// column Column[p]. A column that occurs twice in a row counts as the sum.
 type Matrix struct {
 	Columns int       // n
 	Start   []int     // m+1 long, from 0 to the number of entries, nondecreasing
 	Column  []int32   // in [0, n)
 	Value   []float64 // as long as Column
-}
-
-// New returns the m×n matrix of the given compressed rows, and keeps the slices. A column that occurs twice in a row
-// counts as the sum. New panics if the slices do not fit each other or a column is outside [0, n).
-func New(n int, start []int, column []int32, value []float64) *Matrix {
-	if len(column) != len(value) || len(start) == 0 || start[0] != 0 || start[len(start)-1] != len(value) {
-		panic(fmt.Sprintf("sparse: %d columns and %d values in %d rows", len(column), len(value), len(start)-1))
-	}
-	for i := range len(start) - 1 {
-		if start[i+1] < start[i] {
-			panic(fmt.Sprintf("sparse: row %d ends at entry %d and begins at %d", i, start[i+1], start[i]))
-		}
-	}
-	for p, j := range column {
-		if j < 0 || int(j) >= n {
-			panic(fmt.Sprintf("sparse: entry %d is in column %d of %d", p, j, n))
-		}
-	}
-	return &Matrix{Columns: n, Start: start, Column: column, Value: value}
 }
 
 // Dims returns m and n.

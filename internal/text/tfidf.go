@@ -89,6 +89,6 @@ func (c *Counts) TFIDF() *Vectors {
 			weights[k] /= math.Sqrt(sum)
 		}
 	}
-	v.Weights = sparse.New(len(c.id), start, columns, weights)
+	v.Weights = &sparse.Matrix{Columns: len(c.id), Start: start, Column: columns, Value: weights}
 	return v
 }

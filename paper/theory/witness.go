@@ -12,7 +12,6 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/env"
-	"vitrine/internal/gram"
 	"vitrine/utility"
 )
 
@@ -194,7 +193,7 @@ func (w *Witness) Diagnostics() map[string]float64 {
 	}
 	d["potential"], d["gradient"] = w.potential.Sum, w.potential.Gradient
 	d["potential_bound"] = w.potential.Bound(len(e.Center), e.Lambda)
-	d["trace"] = float64(len(e.Center)) - e.Lambda*trace(e.Gram.Inverse(), len(e.Center))
+	d["trace"] = float64(len(e.Center)) - e.Lambda*e.Gram.Inverse().Trace()
 	maps.Copy(d, w.learner.Diagnostics())
 	return d
 }
@@ -203,13 +202,4 @@ func quadratic(v mat.Symmetric, a, b []float64) float64 {
 	d := mat.NewVecDense(len(a), nil)
 	d.SubVec(mat.NewVecDense(len(a), a), mat.NewVecDense(len(b), b))
 	return mat.Inner(d, v, d)
-}
-
-func trace(v gram.Inverse, d int) (sum float64) {
-	axes, norms := mat.NewDense(d, d, nil), make([]float64, d)
-	for j := range d {
-		axes.Set(j, j, 1)
-	}
-	v.Norms(norms, axes)
-	return floats.Dot(norms, norms)
 }
