@@ -66,9 +66,9 @@ func TestRelearnNothing(t *testing.T) {
 	size := func() int { t.Helper(); return fatal.Or(s.Placement(t.Context(), "home"))(t).MaxSize }
 	expect.Equal(t, size(), 3, "items while Vitrine learns")
 	b.visit("/placements/home")
-	b.wait(`/has learned from [0-3] visits? so far. The present learner has learned from 9 visits. The change is made once Vitrine has read the log and learned from half as many. Until then, settings, pins and exclusions stay as they are. It skips visits that showed more than 2 items/.test(document.querySelector("main").innerText)`)
+	b.wait(`/has learned from [0-3] visits? so far. The present learner has learned from 9 visits. The change is made once Vitrine has read the log and learned from half as many. It skips visits that showed more than 2 items/.test(document.querySelector("main").innerText)`)
 	b.visit("/placements/home/items")
-	b.reads("Until then, settings, pins and exclusions stay as they are.")
+	b.reads("Settings, pins and exclusions stay as they are until then.")
 	b.on(`[...`+row("Can be shown")+`.querySelectorAll("button")][0]`, "e.click()")
 	b.press("Pin it")
 	b.reads("Vitrine is learning a change from the log. Wait until it is made, or cancel it under Settings.")

@@ -81,7 +81,8 @@ const limitWords = (l: Limit) => `${[l.min ? `at least ${l.min}` : "", l.max ===
 export function Field(props: Editor & { name: string; required?: boolean }) {
   const { doc, value, change } = props;
   const schema = resolve(doc, props.schema);
-  const help = props.schema.description ?? schema.description;
+  const ids = props.name === "include" || props.name === "exclude";
+  const help = ids ? `${schema.description}; put an id with a comma in quotes` : props.schema.description ?? schema.description;
   const type = typeOf(schema);
   const name = title(props.name);
   const standard = schema.default === undefined ? "" : `default ${String(schema.default)}`;
@@ -110,7 +111,7 @@ export function Field(props: Editor & { name: string; required?: boolean }) {
           case "string":
             return <input {...common} type="text" placeholder={standard} value={value ?? ""} onInput={(e) => change(e.currentTarget.value || undefined)} />;
           case "array":
-            return <Lines common={common} value={value} ids={props.name === "include" || props.name === "exclude"} change={change} />;
+            return <Lines common={common} value={value} ids={ids} change={change} />;
         }
         return <JSONText common={common} value={value} change={change} />;
       }}
@@ -138,8 +139,6 @@ export function idsOf(text: string): string[] | undefined {
   return ids.length > 0 ? ids : undefined;
 }
 
-export const idsHelp = "with commas between them; an id with a comma in quotes";
-
 // Lines edits a list of texts, one a line, or of ids. It keeps the typed text until the reader leaves the field.
 function Lines(props: { common: object; value: string[] | undefined; ids: boolean; change: (v: any) => void }) {
   const [typed, setTyped] = useState<string>();
@@ -149,7 +148,7 @@ function Lines(props: { common: object; value: string[] | undefined; ids: boolea
     const lines = e.currentTarget.value.split("\n").filter((v) => v !== "");
     props.change(props.ids ? idsOf(e.currentTarget.value) : lines.length > 0 ? lines : undefined);
   };
-  return <textarea {...props.common} rows={Math.min(text.split("\n").length, 8)} placeholder={props.ids ? `one a line, or ${idsHelp}` : "one a line"} value={text} onInput={input} onBlur={() => setTyped(undefined)} />;
+  return <textarea {...props.common} rows={Math.min(text.split("\n").length, 8)} placeholder={props.ids ? "one a line, or with commas" : "one a line"} value={text} onInput={input} onBlur={() => setTyped(undefined)} />;
 }
 
 // JSONText edits a value that has no form of its own, as JSON.

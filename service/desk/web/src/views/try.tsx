@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, placement, request } from "../api";
 import { Why, type Answer, type Explanation } from "../explain";
-import { idsHelp, idsOf, Labelled } from "../form";
+import { idsOf, Labelled } from "../form";
 import { usePoll } from "../poll";
 import { Card, count, Empty, Failure, Loading, plural } from "../ui";
 
@@ -113,7 +113,7 @@ function Form(props: { name: string; config: Config; stored: number }) {
               </>
             ) : (
               <div class="fields">
-                {rule("candidates", "Ids", `${idsHelp}; all items that are available if empty`)}
+                {rule("candidates", "Ids", "separated by commas, an id with a comma in quotes; all items that are available if empty")}
                 {rule("filter", "Filter", "a condition on attributes, such as price <= 20")}
               </div>
             )}
@@ -126,8 +126,8 @@ function Form(props: { name: string; config: Config; stored: number }) {
                   {(id, helpID) => <input id={id} aria-describedby={helpID} type="number" min={min} max={props.config.max_size} step={1} value={more[name] ?? ""} onInput={(e) => setMore({ ...more, [name]: e.currentTarget.value })} />}
                 </Labelled>
               ))}
-              {rule("include", "Must show", `ids, ${idsHelp}`)}
-              {rule("exclude", "Must not show", `ids, ${idsHelp}`)}
+              {rule("include", "Must show", "ids, separated by commas, an id with a comma in quotes")}
+              {rule("exclude", "Must not show", "ids, separated by commas, an id with a comma in quotes")}
             </div>
           </fieldset>
     </>
