@@ -23,8 +23,8 @@ import (
 // Demand varies by weekday, and only the sets drawn by chance see the same demand as the policy. The other tests fail
 // within a period only if earnings collapse. After each week they look more closely, at sums over whole weeks.
 //
-// The test of predictions begins with decisions made after the learner's first 500 ended. In a shop that reports only
-// sales they end with their attribution window: until then its policy knows little but sales.
+// The test of predictions begins once the learner learned from 500 decisions in complete cohorts. If a shop reports only
+// sales, a cohort is complete after the attribution window. Until then the policy knows little but sales.
 //
 // An alarm about earnings stays until an operator clears it. An alarm about sales ends by itself once sales are back.
 type Guard struct {
@@ -259,9 +259,6 @@ func (g *Guard) Leave(entry uint64, time int64, o *offer.Closed) {
 	}
 	if c := g.cohorts.Leave(time / g.Watch.Cohort()); c != nil && o != nil {
 		c.add(o, &g.Watch)
-		if o.Predicted {
-			g.sales.taught++
-		}
 	}
 }
 
@@ -334,7 +331,7 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 			return false, nil
 		}
 		from, to := c.Number*length, (c.Number+1)*length
-		if c.Lost() {
+		if g.sales.taught += c.Sums.estimated.Sums.N; c.Lost() {
 			g.weeks.miss(from, to)
 			continue
 		}

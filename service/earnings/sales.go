@@ -56,7 +56,7 @@ import (
 // j. The confidence bounds of day j spend 1/(j(j+1)) of theirs.
 type sales struct {
 	watched uint64                // decisions since the guard started; the apprenticeship's are not judged
-	taught  uint64                // predicted decisions that ended, and all before them, since the learner began
+	taught  uint64                // predicted decisions in complete cohorts, since the learner began
 	delays  [delayOctaves]uint64  // latest sales by delay: element i counts those up to 2^i s, but above half of that
 	revenue float64               // from sales before wait was known
 	worth   float64               // revenue of an average sale among them

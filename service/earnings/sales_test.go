@@ -123,16 +123,19 @@ func sellsNothing(t *testing.T, seed uint64, rate float64, predicts bool) int {
 // predictions are compared, though many decisions end without an outcome.
 func TestOnlySalesAreReported(t *testing.T) {
 	const window = 2 * time.Hour // 7,200 decisions
-	for _, evicts := range []bool{false, true} {
-		began, level := 0, 0.05
-		s := &shop{price: at(1.), gap: time.Second, delay: at(time.Duration(0)), window: window, rate: always(0.05),
+	for _, c := range []struct {
+		rate   float64
+		evicts bool
+	}{{0.05, false}, {0.05, true}, {0.2, false}, {0.2, true}} {
+		began, level := 0, c.rate
+		s := &shop{price: at(1.), gap: time.Second, delay: at(time.Duration(0)), window: window, rate: always(c.rate),
 			predicts: func(n int) float64 {
 				if n-began < 7200+apprenticeship {
 					return 0.97
 				}
 				return level
 			}}
-		if evicts {
+		if c.evicts {
 			s.evicts = func(n int) bool { return n%2 == 0 }
 		}
 		g := &Guard{Watch: Watch{Window: window}}
@@ -140,7 +143,7 @@ func TestOnlySalesAreReported(t *testing.T) {
 		play := func(from, to int) {
 			t.Helper()
 			if n := s.run(g, rand.New(rand.NewPCG(1, 1)), from, to, &queue); n > 0 {
-				t.Fatalf("evicts %v: the alarm %+v at %d", evicts, g.Alarm(), n)
+				t.Fatalf("%+v: the alarm %+v at %d", c, g.Alarm(), n)
 			}
 		}
 		play(1, 5000)
@@ -151,10 +154,10 @@ func TestOnlySalesAreReported(t *testing.T) {
 		g.Restart(25000)
 		play(25001, 45000)
 		g.Restart(45000)
-		level = 0.5
+		level = 0.97
 		n := s.run(g, rand.New(rand.NewPCG(1, 1)), 45001, 60000, &queue)
 		if n < 45000+apprenticeship || n > 46000 || !strings.Contains(g.Alarm().Detail, "expected") {
-			t.Errorf("evicts %v: too high predictions have the alarm %+v at %d", evicts, g.Alarm(), n)
+			t.Errorf("%+v: too high predictions have the alarm %+v at %d", c, g.Alarm(), n)
 		}
 	}
 }
