@@ -77,7 +77,10 @@ func (e *Experiment) listen(groups []offer.Totals) {
 
 // limits returns how many decisions in a row without a sale, the runs-th such row, are surely too many to be chance, and
 // how many may be, by the variant's sales outside the row, or by the others' if it never sold. They rise if the others
-// sold less during the row, too, and if sales are from few shoppers.
+// sold less during the row, too.
+//
+// A limit is only sure by the number of different shoppers who bought, because a variant may lack them by chance. Those
+// of a variant that sold would buy again during the row. If it never sold, each of the others' shoppers counts once.
 func (e *Experiment) limits(class int, r row, runs uint64) (surely, maybe uint64) {
 	var others offer.Totals
 	for other := range e.groups {
@@ -86,11 +89,7 @@ func (e *Experiment) limits(class int, r row, runs uint64) (surely, maybe uint64
 		}
 	}
 	own := &e.groups[class]
-	low, high := share(own.Purchases, own.Rounds-r.length)
-	if own.Purchases == 0 {
-		low, _ = share(others.Purchases, others.Rounds)
-		low /= rarest
-	}
+	_, high := share(own.Purchases, own.Rounds-r.length)
 	fall := 1.0
 	during, outside := ratio(r.sold, r.others), ratio(others.Purchases-r.sold, others.Rounds-r.others)
 	if during < outside {
@@ -102,27 +101,32 @@ func (e *Experiment) limits(class int, r row, runs uint64) (surely, maybe uint64
 		}
 		return earnings.MaxSilence(rate, runs)
 	}
-	if r.length >= limit(high*fall) {
-		fall /= e.clump()
+	maybe = limit(high * fall)
+	if r.length < maybe {
+		return math.MaxUint64, maybe
 	}
-	return limit(low * fall), limit(high * fall)
+	mine, theirs := e.buyers(class)
+	low, _ := share(mine, own.Rounds-r.length)
+	low *= ratio(own.Purchases, mine)
+	if own.Purchases == 0 {
+		low, _ = share(theirs, others.Rounds)
+		low /= rarest
+	}
+	return limit(low * fall), maybe
 }
 
-// clump estimates the size of the clumps that sales come in, at least 1: a shopper who often returns may buy each time.
-// Sales of a variant's buckets with n decisions, if independent at the rate p, would have Σ s² = Σ s + p² Σ n².
-func (e *Experiment) clump() float64 {
-	type sums struct{ n, s, nn, ss float64 }
-	list, extra, sales := make([]sums, len(e.shares)), 0.0, 0.0
+// buyers counts a variant's and the others' buckets with a sale.
+func (e *Experiment) buyers(class int) (own, others uint64) {
 	for b, c := range e.metrics[conversion].Clusters {
-		v := &list[e.Table[b]]
-		v.n, v.s, v.nn, v.ss = v.n+c.N, v.s+c.Sum, v.nn+float64(c.N*c.N), v.ss+float64(c.Sum*c.Sum)
+		switch {
+		case c.Sum == 0:
+		case int(e.Table[b]) == class:
+			own++
+		default:
+			others++
+		}
 	}
-	for _, v := range list {
-		rate := v.s / max(v.n, 1)
-		extra += v.ss - float64(float64(rate*rate)*v.nn)
-		sales += v.s
-	}
-	return max(extra/max(sales, 1), 1)
+	return own, others
 }
 
 // share returns bounds on a rate of sales, which hold after any number of sales.
@@ -133,7 +137,7 @@ func share(sales, decisions uint64) (low, high float64) {
 
 func ratio(sales, decisions uint64) float64 { return float64(sales) / float64(max(decisions, 1)) }
 
-// look reports a variant's signs, and whether it needs more sales before a verdict.
+// look reports a variant's signs, and whether its sales are too few for a verdict.
 func (e *Experiment) look(class int, v *api.VariantReport) (few bool) {
 	s := &e.signs[class]
 	v.Fallback, v.WithoutSale = s.fallback, s.row.length
@@ -145,14 +149,16 @@ func (e *Experiment) look(class int, v *api.VariantReport) (few bool) {
 	if api.FewLost*ended >= v.Group.Rounds { // a shorter row that has ended is ignored
 		v.Silence = ended
 	}
-	if now, _ := e.limits(class, s.row, max(v.Group.Purchases, 1)); s.row.length >= now {
+	now, soon := e.limits(class, s.row, max(v.Group.Purchases, 1))
+	if s.row.length >= now {
 		v.Silence = max(v.Silence, s.row.length)
 	}
 	n := float64(s.valued)
 	if mean := s.logs / n; n >= manyValued*max(1, s.squares/n-float64(mean*mean)) {
 		v.Worth = new(portable.Exp(mean))
 	}
-	return v.Group.Purchases == 0 && s.row.length > 0 || s.first.length >= maybe && api.FewLost*s.first.length >= v.Group.Rounds
+	return v.Group.Purchases == 0 && s.row.length > 0 || s.row.length >= soon ||
+		s.first.length >= maybe && api.FewLost*s.first.length >= v.Group.Rounds
 }
 
 // unseen reports how many of a variant's first decisions were seen, and another variant whose first decisions surely

@@ -36,7 +36,7 @@ func verdict(r *api.ExperimentReport, unseen, few string, own int, currency stri
 		return api.Verdict{Result: api.Stop, Reason: reason}
 	}
 	if few != "" {
-		return api.Verdict{Result: api.Continue, Reason: fmt.Sprintf("too few sales of %q have been reported yet", few)}
+		return api.Verdict{Result: api.Continue, Reason: fmt.Sprintf("too few sales of %q have been reported to tell whether some are lost", few)}
 	}
 	var list []*api.VariantReport // without the control, largest estimate first
 	for i := range r.Variants {

@@ -192,6 +192,7 @@ func TestSilence(t *testing.T) {
 		"a sale ends":        {trial{rates: []float64{0.4, 0.4}, segments: from(1, 2000, 0.05)}, false},
 		"one in ten returns": {trial{rates: []float64{0.5, 0.5}, shoppers: 20, segments: every(10)}, false},
 		"returning, silent":  {trial{rates: []float64{0.5, 0.7}, shoppers: 1000, segments: every(5), lost: [2]int{1600, 6000}}, true},
+		"often, silent":      {trial{rates: []float64{0.5, 0.5}, shoppers: 300, segments: every(5), lost: [2]int{1600, 6000}}, true},
 		"a sale begins":      {trial{rates: []float64{0.4, 0.4}, segments: from(0.01, 2000, 1)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,6 +244,14 @@ func from(before float64, shopper int, then float64) func(int) (string, float64)
 func TestLimit(t *testing.T) {
 	e := abtest.New(1, 0, &api.Experiment{Name: "x", Control: "a", Variants: []api.Variant{
 		{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, cohort)
+	var shoppers [2][]*offer.Offer // in different buckets
+	for n, taken := 0, map[int]bool{}; len(shoppers[0])+len(shoppers[1]) < 600; n++ {
+		o, class := visitOf(e, fmt.Sprint(n))
+		if b := abtest.Bucket(o.Unit, 1); !taken[b] {
+			taken[b] = true
+			shoppers[class] = append(shoppers[class], o)
+		}
+	}
 	at := 0
 	serve := func(cohorts int, sales ...int) (b api.VariantReport, v api.Verdict) {
 		for range cohorts {
@@ -250,8 +259,7 @@ func TestLimit(t *testing.T) {
 			at++
 			for n := range 10 * len(sales) {
 				class, entry := n%len(sales), uint64(at*100+n)
-				closed := &offer.Closed{Entry: entry, Time: now, Offer: &offer.Offer{
-					Offered: &eventlog.Offered{Shown: []int32{0}}, Estimates: offer.Estimates{Variant: e.Name(class)}}}
+				closed := &offer.Closed{Entry: entry, Time: now, Offer: shoppers[class][at%200]}
 				if n/len(sales) < sales[class] {
 					closed.Choice = 1
 				}
