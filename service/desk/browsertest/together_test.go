@@ -176,7 +176,7 @@ func TestPlannedExperiment(t *testing.T) {
 	b.press("Plan it")
 	b.reads("The experiment is planned.")
 	b.goTo("/")
-	b.run(`[...document.querySelectorAll("main button")].find((b) => b.innerText === "Go to the overview")?.click()`)
+	b.run(`[...document.querySelectorAll("main a")].find((b) => b.innerText === "Go to the overview")?.click()`)
 	b.wait(`/The experiment .*spring.* starts on .*2098/.test(document.querySelector("main").innerText)`)
 	p := fatal.Or(s.Placement(t.Context(), "home"))(t)
 	p.Experiment.Ends = p.Experiment.Ends.Add(30 * time.Second)
