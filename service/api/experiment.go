@@ -344,16 +344,14 @@ type ReportPoint struct {
 	Differences []Interval `json:"differences" doc:"above the control, in the order of the variants; that of the control is 0"`
 }
 
-// Distrust is part of a verdict's reason if the differences may compare the wrong decisions.
-const Distrust = "do not trust the differences"
-
 // Verdict is the result of the stop rule.
 type Verdict struct {
-	Result  string   `json:"result" enum:"ship,weigh,tie,stop,continue"`
-	Variant string   `json:"variant,omitzero" doc:"the variant to ship or to weigh. In a tie: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does"`
-	Tied    []string `json:"tied,omitempty" doc:"in a tie: the variants that surely gain and cannot be told apart, the largest estimate first"`
-	Reason  string   `json:"reason"`
-	Gain    float64  `json:"gain,omitzero" doc:"estimated gain of the variant to ship over the control, in revenue a decision"`
+	Result    string   `json:"result" enum:"ship,weigh,tie,stop,continue"`
+	Untrusted bool     `json:"untrusted,omitzero" doc:"whether it is stop because the differences may compare the wrong decisions: find the cause that the reason names. Left out if false"`
+	Variant   string   `json:"variant,omitzero" doc:"the variant to ship or to weigh. In a tie: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does"`
+	Tied      []string `json:"tied,omitempty" doc:"in a tie: the variants that surely gain and cannot be told apart, the largest estimate first"`
+	Reason    string   `json:"reason"`
+	Gain      float64  `json:"gain,omitzero" doc:"estimated gain of the variant to ship over the control, in revenue a decision"`
 }
 
 // Values of [Verdict.Result].
@@ -361,6 +359,6 @@ const (
 	Ship     = "ship"     // a variant certainly gains the minimum, and earns more than every other one
 	Weigh    = "weigh"    // a variant certainly earns more, as for ship, but another metric is certainly worse, or late revenue could reverse it
 	Tie      = "tie"      // several variants surely gain, earn more than all others, and cannot be told apart
-	Stop     = "stop"     // no variant can gain what is worth a change, or the units are not divided as planned
+	Stop     = "stop"     // no variant can gain what is worth a change, or the differences cannot be trusted
 	Continue = "continue" // otherwise
 )

@@ -33,7 +33,7 @@ var source string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": number, "money": money, "gain": gain, "count": count, "percent": percent, "day": day, "moment": moment,
 	"shows": shows, "colour": colour,
-	"sentence": sentence, "conversion": conversion, "metric": metric, "amount": amount, "change": change,
+	"sentence": sentence, "seen": seen, "conversion": conversion, "metric": metric, "amount": amount, "change": change,
 	"policy": func() string { return Policy },
 }).Parse(source))
 
@@ -108,7 +108,7 @@ func (v view) Sentence() string {
 		return fmt.Sprintf("A tie: keep “%s”.", strings.Join(v.Verdict.Tied, "” or “"))
 	case v.Ratio.Mismatch:
 		return "Stop, and find out why the shoppers are not divided as planned."
-	case v.distrusted():
+	case v.Verdict.Untrusted:
 		return "Stop, and find out what went wrong."
 	case v.Verdict.Result == api.Stop:
 		return fmt.Sprintf("Stop, and stay with “%s”.", v.Control)
@@ -119,11 +119,6 @@ func (v view) Sentence() string {
 	return "Keep going."
 }
 
-// distrusted reports whether the verdict is that the differences cannot be trusted.
-func (v view) distrusted() bool {
-	return v.Verdict.Result == api.Stop && strings.Contains(v.Verdict.Reason, api.Distrust)
-}
-
 // suffers reports whether the variant to weigh is surely worse in a metric.
 func (v view) suffers() bool { return v.Worse(v.Verdict.Variant) != nil }
 
@@ -131,6 +126,11 @@ func (v view) suffers() bool { return v.Worse(v.Verdict.Variant) != nil }
 func (v view) reversible() bool {
 	of := v.Variant(v.Verdict.Variant)
 	return of != nil && v.Rival(of) != nil
+}
+
+// Defers reports whether first pages were deferred.
+func (v view) Defers() bool {
+	return slices.ContainsFunc(v.Variants, func(of api.VariantReport) bool { return of.Deferred > 0 })
 }
 
 // Late reports whether revenue came too late to count.
@@ -156,7 +156,7 @@ func (v view) Advice() string {
 	case v.Ratio.Mismatch:
 		return "Something loses visits of some variants: pages that fail, outcomes that are not reported, a " +
 			"cache. Until it is found the differences mean nothing."
-	case v.distrusted():
+	case v.Verdict.Untrusted:
 		return ""
 	case v.Verdict.Result == api.Stop:
 		return "Even at best no other variant gains as much as a change is worth."
@@ -310,6 +310,14 @@ func plus(v float64) string {
 }
 
 func count(v uint64) string { return hint.Grouped(strconv.FormatUint(v, 10)) }
+
+// seen is the share of a variant's deferred first pages that were seen.
+func seen(v api.VariantReport) string {
+	if v.Deferred == 0 {
+		return "–"
+	}
+	return percent(float64(v.Seen) / float64(v.Deferred))
+}
 
 // conversion is the share of a group's decisions that sold.
 func conversion(g api.Totals) string {

@@ -156,8 +156,8 @@ func TestSentences(t *testing.T) {
 		"Stop, and stay with “shop”. No gain.": func(r *api.ExperimentReport) {
 			r.Verdict = api.Verdict{Result: api.Stop, Reason: "no gain"}
 		},
-		"Stop, and find out what went wrong. Half of “b” is lost: do not trust the differences. With “ours”": func(r *api.ExperimentReport) {
-			r.Verdict = api.Verdict{Result: api.Stop, Reason: `half of "b" is lost: ` + api.Distrust}
+		"Stop, and find out what went wrong. Half of “b” is lost. With “ours”": func(r *api.ExperimentReport) {
+			r.Verdict = api.Verdict{Result: api.Stop, Untrusted: true, Reason: `half of "b" is lost`}
 		},
 		"Stop, and find out why the shoppers are not divided as planned.": func(r *api.ExperimentReport) {
 			r.Verdict, r.Ratio = api.Verdict{Result: api.Stop, Reason: "x"}, api.Ratio{P: 1e-6, Mismatch: true}
@@ -199,6 +199,10 @@ func TestSentences(t *testing.T) {
 		"The picture begins with the second point in time.": func(r *api.ExperimentReport) { r.Points = r.Points[:1] },
 		"0%0– – –": func(r *api.ExperimentReport) { // a variant without visits
 			r.Variants[2].Share, r.Variants[2].Group, r.Variants[2].Difference = 0, api.Totals{}, nil
+		},
+		"VariantShareVisitsFirst pages seenBoughtRevenue": func(r *api.ExperimentReport) { r.Variants[0].Deferred = 1 },
+		"oursthe policy auto, the one of the placement45%55,40062.5%5.6%": func(r *api.ExperimentReport) {
+			r.Variants[1].Deferred, r.Variants[1].Seen, r.Variants[1].SeenLess = 1600, 1000, "shop"
 		},
 		"0 of 0 visits count.": func(r *api.ExperimentReport) {
 			*r = api.ExperimentReport{Name: "new", Control: "a",

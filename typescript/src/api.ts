@@ -1620,6 +1620,8 @@ export interface Verdict {
   result: "ship" | "weigh" | "tie" | "stop" | "continue";
   /** In a tie: the variants that surely gain and cannot be told apart, the largest estimate first. */
   tied?: readonly string[] | undefined;
+  /** Whether it is stop because the differences may compare the wrong decisions: find the cause that the reason names. Left out if false. */
+  untrusted?: boolean | undefined;
   /** The variant to ship or to weigh. In a tie: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does. */
   variant?: string | undefined;
 }

@@ -1628,6 +1628,8 @@ class Verdict(TypedDict):
     result: Literal["ship", "weigh", "tie", "stop", "continue"]
     tied: NotRequired[list[str]]
     """In a tie: the variants that surely gain and cannot be told apart, the largest estimate first."""
+    untrusted: NotRequired[bool]
+    """Whether it is stop because the differences may compare the wrong decisions: find the cause that the reason names. Left out if false."""
     variant: NotRequired[str]
     """The variant to ship or to weigh. In a tie: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does."""
 

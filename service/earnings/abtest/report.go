@@ -95,7 +95,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 		if less := e.unseen(class, &v); less > most {
 			most = less
 			unseen = fmt.Sprintf("deferred first decisions of %q were seen less often than of %q, by about %.3g percentage "+
-				"points: "+api.Distrust+", find the cause, and %s", v.Name, v.SeenLess, 100*less, compareAgain(r))
+				"points: "+distrust+", find the cause, and %s", v.Name, v.SeenLess, 100*less, compareAgain(r))
 		}
 		if e.look(class, &v) {
 			few = v.Name

@@ -91,7 +91,7 @@ func TestVerdict(t *testing.T) {
 			c.want.Reason = c.reason
 			expect.Equal(t, verdict(r, "", "", own, "EUR"), c.want, "the verdict")
 			r.Ratio = api.Ratio{P: 1e-4, Mismatch: true}
-			if v := verdict(r, "", "", own, "EUR"); v.Result != api.Stop || !strings.Contains(v.Reason, "do not trust") {
+			if v := verdict(r, "", "", own, "EUR"); v.Result != api.Stop || !v.Untrusted {
 				t.Errorf("with a mismatch: %+v", v)
 			}
 			r.Ratio, r.Variants[1].Difference = api.Ratio{}, nil

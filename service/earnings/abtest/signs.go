@@ -188,13 +188,24 @@ func compareAgain(r *api.ExperimentReport) string {
 	return "begin another experiment"
 }
 
+// distrust is part of the reasons below.
+const distrust = "do not trust the differences"
+
+// mismatched returns that the shoppers are not divided as planned, or "".
+func mismatched(r *api.ExperimentReport) string {
+	if !r.Ratio.Mismatch {
+		return ""
+	}
+	return fmt.Sprintf("the shoppers are not divided as the shares say (p = %.2g): "+distrust+", and find the cause first", r.Ratio.P)
+}
+
 // forgotten returns why the decisions that count cannot be compared, or "".
 func forgotten(r *api.ExperimentReport) string {
 	if !r.Forgets() {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d decisions do not count because %d of the same times left memory before their outcome: "+
-		api.Distrust+", raise memory_bytes or the log's [retention], or report decisions without a sale, and %s",
+		distrust+", raise memory_bytes or the log's [retention], or report decisions without a sale, and %s",
 		r.Discarded, r.Made(), r.ExpiredEarly, compareAgain(r))
 }
 
@@ -209,7 +220,7 @@ func misreported(r *api.ExperimentReport) string {
 				way = "find the cause, and " + compareAgain(r)
 			}
 			return fmt.Sprintf("no sale of %q in %d decisions in a row, while other variants sold: "+
-				api.Distrust+", %s", v.Name, v.Silence, way)
+				distrust+", %s", v.Name, v.Silence, way)
 		}
 		if v.Worth != nil && (least == nil || *v.Worth < *least.Worth) {
 			least = v
@@ -222,6 +233,6 @@ func misreported(r *api.ExperimentReport) string {
 		return ""
 	}
 	return fmt.Sprintf("a sale of %q is worth %.3g times its declared revenue, one of %q %.3g times: "+
-		api.Distrust+", and find the cause first",
+		distrust+", and find the cause first",
 		most.Name, *most.Worth, least.Name, *least.Worth)
 }

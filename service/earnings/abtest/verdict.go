@@ -28,12 +28,8 @@ import (
 // a variant that does not gain, or is not the best, is at most the experiment's error.
 func verdict(r *api.ExperimentReport, unseen, few string, own int, currency string) api.Verdict {
 	paid := func(v float64) string { return api.Amount(v, currency) }
-	if r.Ratio.Mismatch {
-		return api.Verdict{Result: api.Stop, Reason: fmt.Sprintf("the shoppers are not divided as the shares say "+
-			"(p = %.2g): "+api.Distrust+", and find the cause first", r.Ratio.P)}
-	}
-	if reason := cmp.Or(forgotten(r), unseen, misreported(r)); reason != "" {
-		return api.Verdict{Result: api.Stop, Reason: reason}
+	if reason := cmp.Or(mismatched(r), forgotten(r), unseen, misreported(r)); reason != "" {
+		return api.Verdict{Result: api.Stop, Untrusted: true, Reason: reason}
 	}
 	if few != "" {
 		return api.Verdict{Result: api.Continue, Reason: fmt.Sprintf("too few sales of %q have been reported to tell whether some are lost", few)}

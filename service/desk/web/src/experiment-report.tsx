@@ -129,7 +129,7 @@ export function Holdout(props: { of: ExperimentReport; currency: string | undefi
     <>
       <p>{portion(held.share)} of shoppers are held out: they always see your own page, and take part in no experiment. “vitrine” is everybody else, since {moment(r.begun)}.</p>
       <Variants of={r} currency={props.currency} />
-      {r.verdict.reason.includes("do not trust") ? <p class="bad">{sentence(r.verdict.reason)}</p> : null}
+      {r.verdict.untrusted ? <p class="bad">{sentence(r.verdict.reason)}</p> : null}
     </>
   );
 }

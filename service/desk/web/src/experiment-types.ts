@@ -30,6 +30,7 @@ export interface Variant {
 
 export interface Verdict {
   result: "ship" | "weigh" | "tie" | "stop" | "continue";
+  untrusted?: boolean;
   variant?: string;
   tied?: string[];
   reason: string;
