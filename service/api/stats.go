@@ -58,7 +58,7 @@ type Stats struct {
 	Problem     string   `json:"problem,omitzero" doc:"the last problem of the learner"`
 	Versions    []uint64 `json:"versions" doc:"kept versions, to roll back to"`
 
-	ExpiredEarlyShare float64 `json:"-"` // of the last decisions, as EmptyShare
+	ExpiredEarlyShare float64 `json:"-"` // of about the last 2,000 decisions that ended
 
 	SinceExpiredEarly, SinceUnlearned, SinceSkipped uint64 `json:"-"` // rounds after the last one of ExpiredEarly, …
 

@@ -14,7 +14,8 @@ type Counts struct {
 	Withdrawn, Evicted, Unlearned   uint64
 	SinceEvicted, SinceUnlearned    uint64  // decisions that ended after the last one
 	Empty                           uint64  // decisions by the policy without an item
-	EmptyShare, EvictedShare        float64 // of the last decisions: one weighs 1/shareMemory less than the next
+	EmptyShare                      float64 // of the last decisions: one weighs 1/emptyMemory less than the next
+	EvictedShare                    float64 // of the last decisions that ended, with evictedMemory
 	Late, Corrected                 uint64
 	Chance                          uint64
 	Arms                            [3]offer.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
@@ -22,14 +23,18 @@ type Counts struct {
 	Shadow                          api.Comparison
 }
 
-const shareMemory = 256
+// With evictedMemory a share of 1.5%, by chance, hardly ever reaches the fiftieth at which a placement's health is bad.
+const (
+	emptyMemory   = 256
+	evictedMemory = 2048
+)
 
 func (c *Counts) offered(o *offer.Offer) {
 	c.Offered++
-	c.EmptyShare -= float64(c.EmptyShare / shareMemory)
+	c.EmptyShare -= float64(c.EmptyShare / emptyMemory)
 	if len(o.Shown) == 0 && o.Mode == offer.ByPolicy {
 		c.Empty++
-		c.EmptyShare += 1. / shareMemory
+		c.EmptyShare += 1. / emptyMemory
 	}
 	if o.Mode == offer.ByChance {
 		c.Chance++
@@ -56,7 +61,7 @@ func compare(c *api.Comparison, o *offer.Offer) {
 // closed counts a decision with an outcome. Everything beyond that needs its offer: o may be nil.
 func (c *Counts) closed(isChosen bool, o *offer.Closed) {
 	c.SinceEvicted++
-	c.EvictedShare -= float64(c.EvictedShare / shareMemory)
+	c.EvictedShare -= float64(c.EvictedShare / evictedMemory)
 	c.SinceUnlearned++
 	if isChosen {
 		c.Chosen++
@@ -85,7 +90,7 @@ func (c *Counts) abandoned(isEvicted bool) {
 	}
 	c.Evicted++
 	c.SinceEvicted = 0
-	c.EvictedShare += (1 - c.EvictedShare) / shareMemory
+	c.EvictedShare += (1 - c.EvictedShare) / evictedMemory
 }
 
 // Earned returns the number of decisions that ended, with or without an outcome, and their earnings.

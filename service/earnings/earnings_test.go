@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
@@ -149,6 +150,33 @@ func TestEmptyPages(t *testing.T) {
 	}
 	if c.Empty != 100 || c.EmptyShare > 1e-6 {
 		t.Errorf("%d empty pages, a share of %v", c.Empty, c.EmptyShare)
+	}
+}
+
+// The share that left memory does not flap around a fiftieth while it is 1.5%, and follows a lasting 5%.
+func TestEvictedShare(t *testing.T) {
+	var c Counts
+	rng, changes, isBad := rand.New(rand.NewPCG(1, 5)), 0, false
+	play := func(decisions int, rate float64) {
+		for range decisions {
+			if rng.Float64() < rate {
+				c.abandoned(true)
+			} else {
+				c.closed(false, nil)
+			}
+			if bad := c.EvictedShare >= 1./api.FewLost; bad != isBad {
+				isBad, changes = bad, changes+1
+			}
+		}
+	}
+	if play(100_000, 0.015); changes > 50 {
+		t.Errorf("a share of 1.5%% crosses a fiftieth %d times", changes)
+	}
+	if play(3000, 0.05); !isBad {
+		t.Errorf("after 3,000 decisions with 5%% the share is %v", c.EvictedShare)
+	}
+	if play(6000, 0); isBad {
+		t.Errorf("after 6,000 decisions without one the share is %v", c.EvictedShare)
 	}
 }
 

@@ -195,7 +195,7 @@ func TestEvictedEarnings(t *testing.T) {
 			(n == 0) != (evicts == 1) {
 			t.Errorf("one of %d: of %v decisions of the policy, %v sold", evicts, n, rate)
 		}
-		if share := 0.73 / float64(evicts); math.Abs(c.EvictedShare-share) > 0.03+share/4 {
+		if share := 0.73 / float64(evicts) * (1 - math.Exp(-2000./evictedMemory)); math.Abs(c.EvictedShare-share) > 0.03+share/4 {
 			t.Errorf("one of %d: a share of %v left memory", evicts, c.EvictedShare)
 		}
 	}
