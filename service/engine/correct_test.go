@@ -291,6 +291,7 @@ func TestMoneyOfRemovedEntries(t *testing.T) {
 		t.Error(forgotten)
 	}
 	is(t, "the first that is left", e.Correct(t.Context(), "home", "d10", api.Correction{ID: "c", Item: "sku0"}, 0), nil)
+	is(t, "an earlier one", e.Correct(t.Context(), "home", "d3", api.Correction{ID: "c", Item: "sku0"}, 0), engine.ErrNotFound)
 	s := fatal.Or(e.StatsNow(t.Context(), "home"))(t)
 	expect.Equal(t, *s.RememberedSince, time.Unix(10, 0).UTC())
 }

@@ -7,8 +7,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fields"
 	_ "vitrine/internal/rapidseed"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 )
 
@@ -48,6 +50,17 @@ func TestTook(t *testing.T) {
 			taken[place], withdrawn[place] = true, c.withdraws
 		}
 	})
+}
+
+// A record with a mark beyond those of all variants is refused.
+func TestMarks(t *testing.T) {
+	for _, mark := range []abtest.Mark{abtest.MaxMark, abtest.MaxMark + 1} {
+		out := fields.Writer(nil)
+		(&Record{id: "d", Entry: 1, shown: 1, marks: [numComparisons]abtest.Mark{mark}}).fields(&out)
+		in := fields.Reader(out.Rest())
+		new(Record).fields(&in)
+		expect.Equal(t, in.Err() == nil, mark == abtest.MaxMark, mark, in.Err())
+	}
 }
 
 // Snapshots of decisions with large baskets are read in time proportional to their bytes, however many corrections

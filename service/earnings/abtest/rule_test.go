@@ -1,6 +1,7 @@
 package abtest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,38 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("before the first decisions: %+v", v)
 			}
 		})
+	}
+}
+
+// Pages are seen less often once the contrast of a pair shows it, at one in 1,000 over all pairs.
+func TestErrorOfSeen(t *testing.T) {
+	for _, n := range []int{2, 4} {
+		d := &api.Experiment{Control: "0"}
+		for v := range n {
+			d.Variants = append(d.Variants, api.Variant{Name: fmt.Sprint(v), Show: api.ShowUniform, Share: 1 / float64(n)})
+		}
+		e, found := New(1, 0, d, 1), 0
+		for k := range 400 {
+			b := e.firsts.Begin()
+			for v := range n {
+				x := 1.
+				if v == 1 {
+					x = float64(k % 2)
+				}
+				b.Add(v, x, 1, e.shares)
+			}
+			e.firsts.Take(b)
+			low, _, _, _ := e.firsts.Difference(0, 1, 0.001/float64(n*(n-1)/2))
+			if low > 0 {
+				found++
+			}
+			var v api.VariantReport
+			e.unseen(1, &v)
+			expect.Equal(t, v.SeenLess == "0", low > 0, n, "variants, round", k)
+		}
+		if found == 0 || found == 400 {
+			t.Errorf("%d variants: seen less in %d of 400 rounds", n, found)
+		}
 	}
 }
 
