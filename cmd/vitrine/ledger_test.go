@@ -349,7 +349,7 @@ type tally struct{ Decisions, Outcomes, Expired uint64 }
 // at a URL.
 func readLog(t *testing.T, where string) (decisions map[string]*inLog, of map[string]tally) {
 	t.Helper()
-	var store eventlog.Store
+	var store eventlog.Log
 	var err error
 	if strings.Contains(where, "://") {
 		store, err = natslog.Open(t.Context(), natslog.Options{ReadOnly: true, URL: where})

@@ -15,7 +15,7 @@ import (
 )
 
 // audited takes the entries of a log from one on, and returns what is unlawful.
-func audited(t *testing.T, a *engine.Audit, store eventlog.Store) (faults []string) {
+func audited(t *testing.T, a *engine.Audit, store eventlog.Log) (faults []string) {
 	t.Helper()
 	for entry, err := range store.Entries(t.Context(), a.Sequence()+1) {
 		fatal.If(t, err)

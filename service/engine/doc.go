@@ -16,6 +16,6 @@
 //	import.go     decisions of another program's log
 //	audit.go      compares a log with the rules, without learning
 //
-// Time is an argument, in Unix nanoseconds. The log is an [eventlog.Store]. Randomness is a stream at the address
+// Time is an argument, in Unix nanoseconds. The log is an [eventlog.Log]. Randomness is a stream at the address
 // (placement's seed, number of the decision, purpose). docs/adr/0041-decision-engine.md gives the reasons.
 package engine

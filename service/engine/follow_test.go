@@ -35,7 +35,7 @@ func reach(t testing.TB, e *engine.Engine, entry uint64) {
 }
 
 // upTo copies the first entries of a log.
-func upTo(t testing.TB, store eventlog.Store, last uint64) *memlog.Store {
+func upTo(t testing.TB, store eventlog.Log, last uint64) *memlog.Store {
 	t.Helper()
 	c, n := new(memlog.Store), uint64(0)
 	for entry, err := range store.Entries(t.Context(), 1) {

@@ -9,16 +9,17 @@ import (
 // Copied is a log that can be marked as an unfinished copy. Opening it for writing then fails with ErrUnfinished,
 // except for a copy.
 type Copied interface {
+	Log
 	MarkCopy(ctx context.Context, unfinished bool) error
 }
 
 // Copy appends to a log the entries of from that it lacks, and returns the position after the last. The log must
 // continue from, starting at a position that from still holds. It may already contain some of the entries, if an
 // earlier copy was interrupted. Otherwise the error is ErrForeign, or ErrBeyond if it contains later entries. Copy
-// succeeds only if both logs reach the same running hash at the same entry. It marks a Copied log as unfinished, and
-// leaves it to the caller to remove the mark. If progress is not nil, it is called with the number of entries copied so
-// far and the total.
-func Copy(ctx context.Context, to, from Log, progress func(done, total uint64)) (Position, error) {
+// succeeds only if both logs reach the same running hash at the same entry. It marks the log as unfinished, and leaves it
+// to the caller to remove the mark. If progress is not nil, it is called with the number of entries copied so far and the
+// total.
+func Copy(ctx context.Context, to Copied, from Log, progress func(done, total uint64)) (Position, error) {
 	have, err := to.Extent(ctx)
 	if err != nil {
 		return Position{}, err
@@ -44,10 +45,8 @@ func Copy(ctx context.Context, to, from Log, progress func(done, total uint64)) 
 	} else if err != nil {
 		return Position{}, fmt.Errorf("the log to copy to: %w", err)
 	}
-	if marked, ok := to.(Copied); ok {
-		if err := marked.MarkCopy(ctx, true); err != nil {
-			return Position{}, err
-		}
+	if err := to.MarkCopy(ctx, true); err != nil {
+		return Position{}, err
 	}
 	var batch [][]byte
 	size, done := 0, uint64(0)

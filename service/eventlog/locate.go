@@ -11,10 +11,10 @@ var ErrForeign = errors.New("eventlog: the log or snapshot belongs to another lo
 
 // Locate returns the log's own position at the entry of a state. Every log contains the zero Position of a state
 // without entries. If the state names another log, or if the entries up to it differ, the error is ErrForeign.
-func Locate(ctx context.Context, store Store, at Position) (Position, error) {
-	here, err := store.Position(ctx, at.Sequence)
+func Locate(ctx context.Context, log Log, at Position) (Position, error) {
+	here, err := log.Position(ctx, at.Sequence)
 	if errors.Is(err, ErrBeyond) {
-		if id, failed := identity(ctx, store); failed == nil && id != at.Log {
+		if id, failed := identity(ctx, log); failed == nil && id != at.Log {
 			return here, fmt.Errorf("%w: of %v, this is %v", ErrForeign, at.Log, id)
 		}
 	}
@@ -30,15 +30,11 @@ func Locate(ctx context.Context, store Store, at Position) (Position, error) {
 		ErrForeign, at.Log, at.Sequence)
 }
 
-func identity(ctx context.Context, store Store) (Identity, error) {
-	bounded, ok := store.(Bounded)
-	if !ok {
-		return Identity{}, errors.ErrUnsupported
-	}
-	x, err := bounded.Extent(ctx)
+func identity(ctx context.Context, log Log) (Identity, error) {
+	x, err := log.Extent(ctx)
 	if err != nil {
 		return Identity{}, err
 	}
-	p, err := store.Position(ctx, x.Last)
+	p, err := log.Position(ctx, x.Last)
 	return p.Log, err
 }

@@ -1,8 +1,8 @@
-// Package eventlog is the durable log of the decision service: its events, their encoding, and the Store that keeps
+// Package eventlog is the durable log of the decision service: its events, their encoding, and the Log that keeps
 // them. docs/eventlog-format.md documents every byte.
 //
-// A store keeps entries, which are bytes, and numbers them 1, 2, 3, … without gaps. An entry's number is its sequence.
-// The service's state is a fold over the entries in order. Packages filelog and natslog provide durable stores, in a
+// A log keeps entries, which are bytes, and numbers them 1, 2, 3, … without gaps. An entry's number is its sequence.
+// The service's state is a fold over the entries in order. Packages filelog and natslog provide durable logs, in a
 // directory and on NATS servers. Package memlog provides one in memory.
 package eventlog
 
@@ -15,11 +15,13 @@ import (
 	"time"
 )
 
-// Store is a log of entries with one writer. It is safe for concurrent use.
+// Log is a log of entries with one writer. It is safe for concurrent use.
 //
-// If a store cannot tell whether an entry was written, because the disk is full or the server does not answer, it
-// rejects all later appends with ErrReopen. Open the log again to see its contents.
-type Store interface {
+// If a log cannot tell whether an entry was written, because the disk is full or the server does not answer, it rejects
+// all later appends with ErrReopen. Open the log again to see its contents.
+type Log interface {
+	Reader
+
 	// Append adds all entries next to each other at the end, or fails without adding any. It returns the sequence of
 	// the last entry. After a nil error the entries survive a crash. Without entries, Append returns the sequence of
 	// the log's last entry.
@@ -37,13 +39,24 @@ type Store interface {
 	// is older than the log's identity. Errors are as for Entries.
 	Position(ctx context.Context, sequence uint64) (Position, error)
 
+	// Extent describes the contents. Errors are ErrClosed and ctx's error.
+	Extent(ctx context.Context) (Extent, error)
+
+	// TruncateBefore removes entries before a sequence, at most one after the last. A log may keep some of them, but
+	// never removes others. Errors are ErrFenced, ErrHeld and ErrReadOnly. After an error all entries are still there.
+	TruncateBefore(ctx context.Context, sequence uint64) error
+
+	// FirstWithin returns the first sequence from which on the log takes at most the given bytes, as measured by
+	// Extent. It reads the entries before.
+	FirstWithin(ctx context.Context, bytes uint64) (sequence uint64, err error)
+
 	// Close waits for running appends. Later calls to other methods return ErrClosed.
 	Close() error
 }
 
-// Reader is a store that reads single entries.
+// Reader reads single entries of a log.
 type Reader interface {
-	// Entry returns an acknowledged entry, which the caller must not change. Errors are as for Store.Entries.
+	// Entry returns an acknowledged entry, which the caller must not change. Errors are as for Log.Entries.
 	Entry(ctx context.Context, sequence uint64) ([]byte, error)
 }
 
@@ -58,7 +71,7 @@ func Iterate[V any](run func(yield func(V) bool) error) iter.Seq2[V, error] {
 	}
 }
 
-// Followed is a store that other processes may write while this one follows it.
+// Followed is a log that other processes may write while this one follows it.
 type Followed interface {
 	// Follow yields the entries from a sequence on and then, as they arrive, the ones appended later, including those
 	// from other processes. Entries come in order, several at once if they arrive together. Follow ends with an error
@@ -70,33 +83,13 @@ type Followed interface {
 	Synced() (sequence uint64, at time.Time)
 }
 
-// Extent describes the contents of a store: the entries [First, Last], and their approximate size in bytes. If the
-// store is empty, Last is First − 1.
+// Extent describes the contents of a log: the entries [First, Last], and their approximate size in bytes. If the log is
+// empty, Last is First − 1.
 type Extent struct {
 	First, Last uint64
 	Bytes       uint64
-	Epoch       uint64 // the writer's epoch; 0 in a store without epochs
-	Missing     int    // replicas of the store that are down or behind
-}
-
-// Bounded is a store that knows its extent.
-type Bounded interface {
-	Extent(ctx context.Context) (Extent, error)
-}
-
-// Log is a store with everything that a service and its tools need.
-type Log interface {
-	Store
-	Reader
-	Bounded
-
-	// TruncateBefore removes entries before a sequence, at most one after the last. A store may keep some of them, but
-	// never removes others. Errors are ErrFenced, ErrHeld and ErrReadOnly. After an error all entries are still there.
-	TruncateBefore(ctx context.Context, sequence uint64) error
-
-	// FirstWithin returns the first sequence from which on the log takes at most the given bytes, as measured by
-	// Extent. It reads the entries before.
-	FirstWithin(ctx context.Context, bytes uint64) (sequence uint64, err error)
+	Epoch       uint64 // the writer's epoch; 0 in a log without epochs
+	Missing     int    // replicas of the log that are down or behind
 }
 
 // FirstSince returns the first new entry of a log, or the sequence after the last one. It bisects, so isNew must be
@@ -135,7 +128,7 @@ var (
 	ErrAlive = errors.New("eventlog: another process writes the log")
 	// ErrLost is returned by a writer after its log was moved or removed.
 	ErrLost = errors.New("eventlog: the log is not where it was opened")
-	// ErrReopen is returned by a store that does not know where its log ends.
+	// ErrReopen is returned by a log that does not know where it ends.
 	ErrReopen = errors.New("eventlog: the log must be opened again")
 	// ErrUnknown is returned for an append that was abandoned halfway, or that wrote entries but could not confirm
 	// them.

@@ -116,7 +116,7 @@ func (c *steadyClock) compare(logger *slog.Logger) {
 func (c *steadyClock) ahead() time.Duration { return time.Duration(c.wall().UnixNano() - c.running()) }
 
 // lastTime returns the time of the last entry of a log, or 0 if the log is empty.
-func lastTime(ctx context.Context, store eventlog.Store, last uint64) (int64, error) {
+func lastTime(ctx context.Context, store eventlog.Log, last uint64) (int64, error) {
 	for entry, err := range store.Entries(ctx, last) {
 		if err != nil {
 			return 0, err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -182,8 +181,9 @@ func TestServicesShareALog(t *testing.T) {
 	fatal.If(t, err)
 	for _, name := range []string{"a", "b"} {
 		last := fatal.Or(bucket.GetInfo(name))(t)
-		fatal.Or(bucket.Put(&nats.ObjectMeta{Name: name, Metadata: map[string]string{"entry": last.Metadata["entry"],
-			"log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}}, strings.NewReader("x")))(t)
+		entry, _, _ := strings.Cut(last.Metadata["position"], " ")
+		fatal.Or(bucket.Put(&nats.ObjectMeta{Name: name, Metadata: map[string]string{"position": entry + " " +
+			strings.Repeat("ab", 16) + " " + strings.Repeat("cd", 16)}}, strings.NewReader("x")))(t)
 	}
 	o := Default()
 	o.Data, o.Log.URL, o.Listen = t.TempDir(), log, "127.0.0.1:0"
@@ -376,15 +376,17 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 		t.Errorf("%v, %v: a snapshot beyond the log is left", got, err)
 	}
 	bucket := fatal.Or(js.ObjectStore("vitrine-snapshots"))(t)
-	good := map[string]string{"entry": "9", "log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}
-	for key, bad := range map[string]string{"entry": "-9", "log": "ab", "hash": "x"} {
-		meta := maps.Clone(good)
-		meta[key] = bad
+	log, hash := strings.Repeat("ab", 16), strings.Repeat("cd", 16)
+	for position, want := range map[string]error{
+		"9 " + log + " " + hash: nil, "": natslog.ErrNoSnapshot, "-9 " + log + " " + hash: natslog.ErrNoSnapshot,
+		"9 ab " + hash: natslog.ErrNoSnapshot, "9 " + log + " x": natslog.ErrNoSnapshot,
+	} {
 		for _, name := range []string{"a", "b"} {
-			fatal.Or(bucket.Put(&nats.ObjectMeta{Name: name, Metadata: meta}, strings.NewReader("x")))(t)
+			fatal.Or(bucket.Put(&nats.ObjectMeta{Name: name, Metadata: map[string]string{"position": position}},
+				strings.NewReader("x")))(t)
 		}
-		if _, _, err := s.LastSnapshot(t.Context()); err != natslog.ErrNoSnapshot {
-			t.Errorf("%s = %q: %v, want ErrNoSnapshot", key, bad, err)
+		if _, _, err := s.LastSnapshot(t.Context()); err != want {
+			t.Errorf("%q: %v, want %v", position, err, want)
 		}
 	}
 	expect.Error(t, s.PutSnapshot(t.Context(), at, strings.NewReader("again")), nil)

@@ -735,7 +735,7 @@ type measuredLog struct {
 	wrote   *atomic.Bool
 }
 
-// Append implements eventlog.Store.
+// Append implements eventlog.Log.
 func (l measuredLog) Append(ctx context.Context, entries ...[]byte) (uint64, error) {
 	begin := time.Now()
 	last, err := l.store.Append(ctx, entries...)

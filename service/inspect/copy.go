@@ -67,7 +67,8 @@ func start(ctx context.Context, from eventlog.Log) (eventlog.Position, error) {
 }
 
 // copyInto copies the entries of a log to one that was opened for it, and reports their numbers.
-func copyInto(ctx context.Context, to, from eventlog.Log, progress func(string, int, int)) (eventlog.Position, error) {
+func copyInto(ctx context.Context, to eventlog.Copied, from eventlog.Log,
+	progress func(string, int, int)) (eventlog.Position, error) {
 	at, err := eventlog.Copy(ctx, to, from, func(done, total uint64) {
 		if progress != nil {
 			progress("copying", int(done), int(total))
@@ -79,7 +80,7 @@ func copyInto(ctx context.Context, to, from eventlog.Log, progress func(string, 
 	case errors.Is(err, eventlog.ErrForeign), errors.Is(err, eventlog.ErrRemoved):
 		err = hint.New(err, "name a place without a log, or with a recent copy of the same log")
 	}
-	return at, explain(err)
+	return at, err
 }
 
 // copyEntries copies a log to a directory, and calls finish, which may copy more. Only if finish returns 0 is the copy
@@ -235,7 +236,7 @@ func Backup(ctx context.Context, data, to string, progress func(what string, don
 	}
 	from, err := openReader(ctx, log, progress)
 	if err != nil {
-		return explain(err)
+		return err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
 	if from.Damage() != nil {
@@ -243,5 +244,5 @@ func Backup(ctx context.Context, data, to string, progress func(what string, don
 	}
 	_, _, err = copyEntries(ctx, filepath.Join(to, host.LogDir), from, progress,
 		func(eventlog.Position) (uint64, error) { return 0, nil })
-	return explain(err)
+	return err
 }

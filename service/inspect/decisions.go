@@ -39,8 +39,10 @@ func (log *Log) decisions(ctx context.Context, what string, which Decisions,
 			return nil, err
 		}
 	}
-	if err := x.begin(ctx, log); err != nil {
-		return nil, err
+	if base, _ := log.base(ctx, log.snapshots, false); base != nil && log.First > 1 {
+		if err := x.unchanged(ctx, base.data, log.First); err != nil {
+			return nil, fmt.Errorf("%s: %w", base.path, err)
+		}
 	}
 	if err := x.correct(ctx, log); err != nil {
 		return nil, err
@@ -96,18 +98,6 @@ func (x *decisions) note(c *eventlog.Corrected) {
 	after.changes = append(after.changes, change{late: c.Correction == "", choice: c.Choice, basket: c.Basket,
 		value: c.Value, withdraws: c.Withdraws, adds: c.Adds})
 	x.corrected[c.Entry] = after
-}
-
-// begin finds configurations with removed entries in the earliest snapshot.
-func (x *decisions) begin(ctx context.Context, log *Log) error {
-	base, _ := log.base(ctx, log.snapshots, false)
-	if log.First == 1 || base == nil {
-		return nil
-	}
-	if err := x.unchanged(ctx, base.data, log.First); err != nil {
-		return fmt.Errorf("%s: %w", base.path, err)
-	}
-	return nil
 }
 
 // unchanged takes from a snapshot the configurations and catalogues that an earlier entry already saw, or that can be

@@ -57,7 +57,7 @@ func Open(ctx context.Context, options Options) (_ *Log, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(explain(err), r.Close())
+			err = errors.Join(err, r.Close())
 		}
 	}()
 	if o.URL != "" {
@@ -286,20 +286,13 @@ func (s *snapshot) entry(ctx context.Context, log *Log) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	switch _, err = eventlog.Locate(ctx, log, at); {
-	case errors.Is(err, eventlog.ErrBeyond):
-		err = fmt.Errorf("its last entry is %d, but that of the log is %d", at.Sequence, log.Last)
-	case errors.Is(err, eventlog.ErrRemoved):
+	if at.Sequence > log.Last {
+		return at.Sequence, fmt.Errorf("its last entry is %d, but that of the log is %d", at.Sequence, log.Last)
+	}
+	if _, err = eventlog.Locate(ctx, log.Log, at); errors.Is(err, eventlog.ErrRemoved) {
 		err = nil
 	}
 	return at.Sequence, err
-}
-
-func explain(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return errors.New("interrupted")
-	}
-	return err
 }
 
 // entries yields the entries from a sequence number on, and then r.lost.
@@ -313,7 +306,7 @@ func (r *Log) entries(ctx context.Context, what string, from uint64) iter.Seq2[[
 		}
 		for entry, err := range r.Entries(ctx, from) {
 			if err != nil {
-				return explain(err)
+				return err
 			}
 			if !yield(entry) {
 				return nil

@@ -103,7 +103,7 @@ func (r *replay) run(ctx context.Context) (*engine.Engine, error) {
 		}
 		e.Close()
 		if err != nil {
-			return nil, explain(err)
+			return nil, err
 		}
 	}
 	e, err := r.open(ctx, source, r.log.Last)
@@ -112,7 +112,7 @@ func (r *replay) run(ctx context.Context) (*engine.Engine, error) {
 	}
 	if err := e.Wait(ctx); err != nil {
 		e.Close()
-		return nil, explain(err)
+		return nil, err
 	}
 	return e, nil
 }
@@ -159,11 +159,7 @@ func (r *replay) compare(ctx context.Context, source *section, e *engine.Engine,
 // open makes the engine at an entry.
 func (r *replay) open(ctx context.Context, source *section, last uint64) (*engine.Engine, error) {
 	source.last = last
-	e, err := engine.Open(ctx, engine.Options{Store: source, Build: setup.NewLearner, Snapshot: r.state})
-	if err != nil {
-		return nil, explain(err)
-	}
-	return e, nil
+	return engine.Open(ctx, engine.Options{Store: source, Build: setup.NewLearner, Snapshot: r.state})
 }
 
 // section is a log up to an entry.
@@ -176,7 +172,7 @@ type section struct {
 // Extent implements eventlog.Log, with the extent of the whole log.
 func (s *section) Extent(ctx context.Context) (eventlog.Extent, error) { return s.Log.Log.Extent(ctx) }
 
-// Entries implements eventlog.Store. If the end of the log is lost, the error comes in its place.
+// Entries implements eventlog.Log. If the end of the log is lost, the error comes in its place.
 func (s *section) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if !s.busy.CompareAndSwap(false, true) { // a learner that learns from the log, beside the replay

@@ -47,7 +47,6 @@ package learner
 import (
 	"context"
 	"encoding"
-	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -105,9 +104,9 @@ type Learner struct {
 
 	// The rest belongs to the goroutine of Run.
 
-	log       Log      // nil in audits
-	placement string   // its entries of the log are read
-	history   *history // replayed; or nil
+	log       eventlog.Log // nil in audits
+	placement string       // its entries of the log are read
+	history   *history     // replayed; or nil
 
 	learner    saver // nil once retired
 	checkpoint []byte
@@ -236,10 +235,4 @@ type families struct {
 type familyPoint struct {
 	learned uint64
 	weights []bandit.Weight
-}
-
-// Log reads the entries of a log, as an [eventlog.Store] and [eventlog.Reader] do.
-type Log interface {
-	eventlog.Reader
-	Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error]
 }

@@ -133,7 +133,7 @@ func config(t testing.TB) *setup.Config {
 type cleaner interface{ Cleanup(func()) }
 
 // run starts a learner until the end of the test.
-func run(t cleaner, l *learner.Learner, log learner.Log) *learner.Learner {
+func run(t cleaner, l *learner.Learner, log eventlog.Log) *learner.Learner {
 	ended := make(chan struct{})
 	go func() { defer close(ended); l.Run(log, "home") }()
 	t.Cleanup(func() { l.Stop(); <-ended })

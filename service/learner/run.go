@@ -9,6 +9,7 @@ import (
 	"vitrine"
 	"vitrine/internal/panics"
 	"vitrine/service/api"
+	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 )
 
@@ -72,7 +73,7 @@ func (l *Learner) Begin(entry uint64) {
 }
 
 // Run does the tasks until Stop. It reads the log for a placement; a nil log is empty.
-func (l *Learner) Run(log Log, placement string) {
+func (l *Learner) Run(log eventlog.Log, placement string) {
 	l.log, l.placement = log, placement
 	for {
 		t, last, ok := l.pop()

@@ -19,8 +19,8 @@ import (
 // Sources supply the metrics. Only the engine is required.
 type Sources struct {
 	Engine  *engine.Engine
-	Log     eventlog.Bounded // its extent
-	Appends *Appends         // to the log
+	Log     eventlog.Log // its extent
+	Appends *Appends     // to the log
 	Alerts  *alert.Sender
 	Budget  *budget.Budget
 

@@ -181,10 +181,10 @@ func TestLogMetrics(t *testing.T) {
 }
 
 // epochLog is a log with a writer's epoch.
-type epochLog struct{ eventlog.Bounded }
+type epochLog struct{ eventlog.Log }
 
 func (l epochLog) Extent(ctx context.Context) (eventlog.Extent, error) {
-	x, err := l.Bounded.Extent(ctx)
+	x, err := l.Log.Extent(ctx)
 	x.Epoch = 7
 	return x, err
 }

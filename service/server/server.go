@@ -32,7 +32,7 @@ import (
 type Options struct {
 	Engine  *engine.Engine
 	Clock   func() time.Time // nil is time.Now
-	Log     eventlog.Bounded // its extent is in /metrics; may be nil
+	Log     eventlog.Log     // its extent is in /metrics; may be nil
 	Epoch   func() uint64    // of the log's writer; may be nil
 	Appends *metrics.Appends // to the log, for /metrics; may be nil
 

@@ -36,7 +36,7 @@ type service struct {
 	testing.TB
 	*server.Server
 	engine *engine.Engine
-	store  eventlog.Store
+	store  eventlog.Log
 	feed   *feed.Feed
 	clock  *clock
 	log    *lines

@@ -21,7 +21,7 @@ import (
 )
 
 // appendUntilFull appends entries and returns how many are acknowledged before one is rejected for the given reason.
-func appendUntilFull(t *testing.T, s eventlog.Store, why string) (acknowledged int) {
+func appendUntilFull(t *testing.T, s eventlog.Log, why string) (acknowledged int) {
 	t.Helper()
 	for {
 		_, err := s.Append(t.Context(), entry(acknowledged+1))

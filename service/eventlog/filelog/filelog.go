@@ -46,7 +46,7 @@ type Options struct {
 	wrap func(types.VFS) types.VFS // the file system of the segments; nil leaves it as it is
 }
 
-// Store is an eventlog.Store in a directory.
+// Store is an eventlog.Log in a directory.
 type Store struct {
 	options Options
 	vfs     types.VFS   // of the segments
@@ -197,7 +197,7 @@ func Exists(dir string) bool {
 // Damage returns why a log open for reading ends before its last entry or lacks its first; nil if it is intact.
 func (s *Store) Damage() error { return s.damage }
 
-// Append implements eventlog.Store. It waits for the running commit and writes its own. Callers that append often
+// Append implements eventlog.Log. It waits for the running commit and writes its own. Callers that append often
 // should batch their entries, as the engine does. If ctx ends, a running write continues.
 func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
 	if _, err := eventlog.EntriesSize(entries...); err != nil {
@@ -266,7 +266,7 @@ func (s *Store) grow() error {
 	return nil
 }
 
-// Close implements eventlog.Store. It restores the log's files that were removed while the log was open.
+// Close implements eventlog.Log. It restores the log's files that were removed while the log was open.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {

@@ -73,7 +73,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-func appendAll(t testing.TB, s eventlog.Store, entries ...[]byte) {
+func appendAll(t testing.TB, s eventlog.Log, entries ...[]byte) {
 	t.Helper()
 	fatal.Or(s.Append(t.Context(), entries...))(t)
 }

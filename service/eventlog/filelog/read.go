@@ -12,7 +12,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Entries implements eventlog.Store. It verifies that each entry is intact and follows the previous one.
+// Entries implements eventlog.Log. It verifies that each entry is intact and follows the previous one.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
 	return eventlog.Iterate(func(yield func([]byte) bool) error { return s.entries(ctx, from, yield) })
 }
@@ -94,7 +94,7 @@ func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
 	return &eventlog.DamageError{Sequence: entry, Err: err}
 }
 
-// Entry implements eventlog.Reader. The most recent entries are in memory.
+// Entry implements eventlog.Log. The most recent entries are in memory.
 func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	x, err := s.Extent(ctx)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Store) data(p *part, sequence uint64) (data []byte, err error) {
 	return bytes.Clone(pooled.Bs), nil
 }
 
-// Position implements eventlog.Store.
+// Position implements eventlog.Log.
 func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
 	x, err := s.Extent(ctx)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 	return r.start, err
 }
 
-// Extent implements eventlog.Bounded. It counts file bytes from the first entry on.
+// Extent implements eventlog.Log. It counts file bytes from the first entry on.
 func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	if s.life.Closed() {
 		return eventlog.Extent{}, eventlog.ErrClosed

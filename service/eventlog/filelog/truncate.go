@@ -65,11 +65,8 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if err != nil {
 		return err
 	}
-	if sequence > x.Last+1 {
-		return x.CheckFrom(sequence)
-	}
-	if sequence <= x.First {
-		return nil
+	if err := x.CheckFrom(max(sequence, x.First)); err != nil || sequence <= x.First {
+		return err
 	}
 	if err := s.Loss(); err != nil {
 		return err

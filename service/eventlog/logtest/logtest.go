@@ -26,12 +26,9 @@ func Run(t *testing.T, open Open) {
 		name string
 		test func(*testing.T, eventlog.Log)
 	}{
-		{"empty", testEmpty},
-		{"order", testOrder},
+		{"append", testAppend},
 		{"any bytes", testAnyBytes},
-		{"together", testTogether},
 		{"too large", testTooLarge},
-		{"from", testFrom},
 		{"reads what was there", testReadsWhatWasThere},
 		{"concurrent", testConcurrent},
 		{"cancelled", testCancelled},
@@ -153,18 +150,24 @@ func extent(t testing.TB, s eventlog.Log) eventlog.Extent {
 	return fatal.Or(s.Extent(t.Context()))(t)
 }
 
-func testEmpty(t *testing.T, s eventlog.Log) {
-	Want(t, s, 1)
-	expect.Equal(t, appendAll(t, s), 0, "the last entry of an empty log is")
-	Want(t, s, 1)
-}
-
-func testOrder(t *testing.T, s eventlog.Log) {
-	for i := 1; i <= 50; i++ {
-		expect.Equal(fatal.T(t), appendAll(t, s, entry(i)), uint64(i), "entry", i, "has the sequence")
+// Entries come back in order, from the empty log on, whether they were appended alone or together.
+func testAppend(t *testing.T, s eventlog.Log) {
+	last := 0
+	for n := range 8 {
+		Want(t, s, 1, numbered(1, last)...)
+		expect.Equal(t, appendAll(t, s), uint64(last), "the last entry is")
+		expect.Equal(fatal.T(t), appendAll(t, s, numbered(last+1, last+n)...), uint64(last+n), "after", n, "more the last is")
+		last += n
 	}
-	expect.Equal(t, appendAll(t, s), 50, "the last of 50 entries is")
-	Want(t, s, 1, numbered(1, 50)...)
+	for from := 1; from <= last+1; from++ {
+		Want(t, s, uint64(from), numbered(from, last)...)
+	}
+	beyond := uint64(last + 2)
+	for from, want := range map[uint64]error{0: eventlog.ErrRemoved, beyond: eventlog.ErrBeyond, 1 << 60: eventlog.ErrBeyond} {
+		if entries, err := Read(s, from); !errors.Is(err, want) || len(entries) > 0 {
+			t.Errorf("reading from %d on: %d entries and the error %v, want %v", from, len(entries), err, want)
+		}
+	}
 }
 
 func testAnyBytes(t *testing.T, s eventlog.Log) {
@@ -181,12 +184,6 @@ func testAnyBytes(t *testing.T, s eventlog.Log) {
 	Want(t, s, 1, want...)
 }
 
-func testTogether(t *testing.T, s eventlog.Log) {
-	expect.Equal(t, appendAll(t, s, numbered(1, 7)...), 7, "the last of 7 entries is")
-	expect.Equal(t, appendAll(t, s, numbered(8, 10)...), 10, "the last of 10 entries is")
-	Want(t, s, 1, numbered(1, 10)...)
-}
-
 // A rejected append writes no entries and does not affect later appends.
 func testTooLarge(t *testing.T, s eventlog.Log) {
 	appendAll(t, s, entry(1))
@@ -201,21 +198,6 @@ func testTooLarge(t *testing.T, s eventlog.Log) {
 	appendAll(t, s, largest)
 	appendAll(t, s, entry(3))
 	Want(t, s, 1, entry(1), largest, entry(3))
-}
-
-func testFrom(t *testing.T, s eventlog.Log) {
-	for i := 1; i <= 30; i += 3 {
-		appendAll(t, s, numbered(i, i+2)...)
-	}
-	for from := 1; from <= 31; from++ {
-		Want(t, s, uint64(from), numbered(from, 30)...)
-	}
-	for from, want := range map[uint64]error{0: eventlog.ErrRemoved, 32: eventlog.ErrBeyond,
-		1 << 60: eventlog.ErrBeyond} {
-		if entries, err := Read(s, from); !errors.Is(err, want) || len(entries) > 0 {
-			t.Errorf("reading from %d on: %d entries and the error %v, want %v", from, len(entries), err, want)
-		}
-	}
 }
 
 // An iteration ends with the entries present at its start. It may stop early, and may run again.

@@ -12,7 +12,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Store is an eventlog.Store in memory. The zero value is an empty log.
+// Store is an eventlog.Log in memory. The zero value is an empty log.
 type Store struct {
 	mu      sync.RWMutex
 	removed uint64 // number of entries removed before entries[0]
@@ -31,7 +31,7 @@ var _ interface {
 	eventlog.Followed
 } = (*Store)(nil)
 
-// Append implements eventlog.Store, without surviving the process.
+// Append implements eventlog.Log, without surviving the process.
 func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -58,7 +58,7 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 	return x.Last, nil
 }
 
-// Entries implements eventlog.Store.
+// Entries implements eventlog.Log.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
 	return eventlog.Iterate(func(yield func([]byte) bool) error {
 		entries, err := s.tail(from)
@@ -119,7 +119,7 @@ func (s *Store) wake() {
 	}
 }
 
-// Entry implements eventlog.Reader.
+// Entry implements eventlog.Log.
 func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -147,7 +147,7 @@ func (s *Store) tail(from uint64) ([][]byte, error) {
 	return s.entries[from-x.First:], nil
 }
 
-// Extent implements eventlog.Bounded.
+// Extent implements eventlog.Log.
 func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -162,7 +162,7 @@ func (s *Store) Synced() (sequence uint64, at time.Time) {
 	return s.removed + uint64(len(s.entries)), time.Now()
 }
 
-// Position implements eventlog.Store.
+// Position implements eventlog.Log.
 func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -201,8 +201,8 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x, err := s.extent()
-	if err == nil && sequence > x.Last+1 {
-		err = x.CheckFrom(sequence)
+	if err == nil {
+		err = x.CheckFrom(max(sequence, x.First))
 	}
 	if err != nil || sequence <= x.First {
 		return err
@@ -227,7 +227,7 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	return x.First, cmp.Or(err, ctx.Err())
 }
 
-// Close implements eventlog.Store, and drops the entries.
+// Close implements eventlog.Log, and drops the entries.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

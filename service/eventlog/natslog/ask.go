@@ -36,6 +36,11 @@ func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T,
 	}
 }
 
+// askFor is ask for a request with an argument.
+func askFor[A, T any](ctx context.Context, s *Store, request func(context.Context, A) (T, error), about A) (T, error) {
+	return ask(ctx, s, func(ctx context.Context) (T, error) { return request(ctx, about) })
+}
+
 // errUnanswered means that a server or its cluster did not answer.
 var errUnanswered = errors.New("no answer")
 

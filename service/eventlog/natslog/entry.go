@@ -10,7 +10,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Entry implements eventlog.Reader. If this store wrote or read the entry's frame recently, it sends the server at most
+// Entry implements eventlog.Log. If this store wrote or read the entry's frame recently, it sends the server at most
 // one request.
 func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {

@@ -40,7 +40,7 @@ func TestZombieIsFenced(t *testing.T) {
 	zombie := connect(t, o)
 	fill(t, zombie, 1, 3)
 	heir := connect(t, o)
-	refused := func(s eventlog.Store) {
+	refused := func(s eventlog.Log) {
 		t.Helper()
 		expect.Fails(s.Append(t.Context(), []byte("zombie")))(fatal.T(t), eventlog.ErrFenced)
 	}

@@ -30,15 +30,8 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 	}
 	var c chain
 	for said := ""; ; {
-		for m, err := range s.messages(ctx, at, math.MaxUint64, true, s.isUpToDate) {
-			var f eventlog.Frame
-			if err == nil && isClaim(m.data) {
-				at = m.sequence + 1
-				continue
-			}
-			if err == nil {
-				f, err = c.next(m)
-			}
+		for m, err := range s.frames(ctx, &c, at, math.MaxUint64, s.isUpToDate) {
+			f := &m.frame
 			if err == nil && f.First > next {
 				err = fmt.Errorf("message %d: %w: the frame begins with entry %d", m.sequence, errUnreadable, f.First)
 			}
@@ -60,8 +53,7 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 				break
 			}
 			said = ""
-			s.memory.note(m.sequence, f)
-			s.see(m, &f, c.end)
+			s.see(m, c.end)
 			at = m.sequence + 1
 			if next < f.Next() {
 				if !yield(f.Entries[next-f.First:]) {
@@ -74,15 +66,15 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 }
 
 // see advances the end of another process's log past a frame that ends at a position.
-func (s *Store) see(m message, f *eventlog.Frame, end eventlog.Position) {
+func (s *Store) see(m message, end eventlog.Position) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.leads && m.sequence > s.end.message {
-		s.end = tail{end, m.sequence, f.Epoch}
+		s.end = tail{end, m.sequence, m.frame.Epoch}
 	}
 	if m.isLast {
-		s.synced = synced{f.Next() - 1, now}
+		s.synced = synced{m.frame.Next() - 1, now}
 	}
 }
 

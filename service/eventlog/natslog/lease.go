@@ -71,12 +71,14 @@ func (h *Holder) silence() time.Duration {
 // ErrLease.
 func (s *Store) openLease(ctx context.Context, mayMake bool) error {
 	name := s.options.Stream + "-lease"
-	bucket, err := ask(ctx, s, func(ctx context.Context) (jetstream.KeyValue, error) {
-		if mayMake {
-			return s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name, Replicas: s.replicas})
-		}
-		return s.js.KeyValue(ctx, name)
-	})
+	var bucket jetstream.KeyValue
+	var err error
+	if mayMake {
+		config := jetstream.KeyValueConfig{Bucket: name, Replicas: s.replicas}
+		bucket, err = askFor(ctx, s, s.js.CreateOrUpdateKeyValue, config)
+	} else {
+		bucket, err = askFor(ctx, s, s.js.KeyValue, name)
+	}
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return fmt.Errorf("%w: the bucket %q of %s is missing, so another process may write the log unseen: stop "+
 			"all, and start one with --take-over, which makes it again",

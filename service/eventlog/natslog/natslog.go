@@ -50,7 +50,7 @@ type Options struct {
 	Servers func() (Conn, jetstream.JetStream) // connects to simulated servers; nil connects to URL
 }
 
-// Store is an eventlog.Store in a JetStream stream.
+// Store is an eventlog.Log in a JetStream stream.
 type Store struct {
 	options  Options       // URL is without its user
 	user     *url.Userinfo // from URL; nil if absent
@@ -327,7 +327,7 @@ func (s *Store) acknowledged() tail {
 	return s.end
 }
 
-// Close implements eventlog.Store.
+// Close implements eventlog.Log.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {

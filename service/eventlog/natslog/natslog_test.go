@@ -40,7 +40,7 @@ func numbered(first, last int) (all [][]byte) {
 	return all
 }
 
-func fill(t testing.TB, s eventlog.Store, first, last int) {
+func fill(t testing.TB, s eventlog.Log, first, last int) {
 	t.Helper()
 	for i := first; i <= last; i++ {
 		if have, err := s.Append(t.Context(), entry(i)); err != nil || have != uint64(i) {

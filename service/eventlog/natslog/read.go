@@ -13,7 +13,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Entries implements eventlog.Store. It verifies that no message is missing from the first entry's message on, and that
+// Entries implements eventlog.Log. It verifies that no message is missing from the first entry's message on, and that
 // each is an intact frame whose entries and epoch continue the previous frame.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
 	return eventlog.Iterate(func(yield func([]byte) bool) error { return s.entries(ctx, from, yield) })
@@ -33,15 +33,15 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 		return err
 	}
 	next := from // next entry to yield
-	for f, err := range s.frames(ctx, first, end.message) {
-		if err == nil && f.First > next {
-			err = fmt.Errorf("%w: the frame begins with entry %d", errUnreadable, f.First)
+	for m, err := range s.frames(ctx, new(chain), first, end.message, nil) {
+		if err == nil && m.frame.First > next {
+			err = fmt.Errorf("%w: the frame begins with entry %d", errUnreadable, m.frame.First)
 		}
 		if err != nil {
 			return s.missing(ctx, next, err)
 		}
-		for i, e := range f.Entries {
-			if f.First+uint64(i) < next {
+		for i, e := range m.frame.Entries {
+			if m.frame.First+uint64(i) < next {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
@@ -80,11 +80,11 @@ func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
 // locate returns the stream's first damage, or nil.
 func (s *Store) locate(ctx context.Context, state jetstream.StreamState) error {
 	next := s.options.Start.Sequence + 1
-	for f, err := range s.frames(ctx, state.FirstSeq, state.LastSeq) {
+	for m, err := range s.frames(ctx, new(chain), state.FirstSeq, state.LastSeq, nil) {
 		if err != nil {
 			return s.explain(ctx, next, err)
 		}
-		next = f.Next()
+		next = m.frame.Next()
 	}
 	return nil
 }
@@ -103,22 +103,22 @@ func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 	return reopens(ctx, fmt.Errorf("natslog: reading entry %d of %s: %w", entry, s.where(), err))
 }
 
-// frames yields the frames of messages first to last and checks that each follows the previous one.
-func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventlog.Frame, error] {
-	return func(yield func(eventlog.Frame, error) bool) {
-		var c chain
-		for m, err := range s.messages(ctx, first, last, true, nil) {
-			var f eventlog.Frame
+// frames yields messages first to last with their frames, leaving out claims, and checks that each frame follows the
+// previous one of the chain. With idle it waits for messages that do not exist yet, as messages does.
+func (s *Store) frames(ctx context.Context, c *chain, first, last uint64,
+	idle func(time.Time)) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		for m, err := range s.messages(ctx, first, last, true, idle) {
 			if err == nil && isClaim(m.data) {
 				continue
 			}
 			if err == nil {
-				f, err = c.next(m)
+				m.frame, err = c.next(m)
 			}
 			if err == nil {
-				s.memory.note(m.sequence, f)
+				s.memory.note(m.sequence, m.frame)
 			}
-			if !yield(f, err) || err != nil {
+			if !yield(m, err) || err != nil {
 				return
 			}
 		}
@@ -164,7 +164,8 @@ type message struct {
 	sequence uint64
 	data     []byte
 	headers  nats.Header
-	isLast   bool // whether it was the stream's last message when it was sent
+	isLast   bool           // whether it was the stream's last message when it was sent
+	frame    eventlog.Frame // set by frames
 }
 
 // messages yields the stream's messages from first to last, without a gap, or an error. Leaving out the data makes them
@@ -198,16 +199,14 @@ func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait
 	return func(yield func(message, error) bool) {
 		// The library's ordered consumer would recreate itself forever, under a name that an unreachable server may
 		// still use.
-		consumer, err := ask(ctx, s, func(ctx context.Context) (jetstream.Consumer, error) {
-			return s.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-				DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-				OptStartSeq:       first,
-				AckPolicy:         jetstream.AckNonePolicy,
-				HeadersOnly:       !data,
-				MemoryStorage:     true,
-				Replicas:          1,
-				InactiveThreshold: inactive,
-			})
+		consumer, err := askFor(ctx, s, s.stream.CreateConsumer, jetstream.ConsumerConfig{
+			DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+			OptStartSeq:       first,
+			AckPolicy:         jetstream.AckNonePolicy,
+			HeadersOnly:       !data,
+			MemoryStorage:     true,
+			Replicas:          1,
+			InactiveThreshold: inactive,
 		})
 		if err != nil {
 			yield(message{}, err)
@@ -261,7 +260,7 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 		return message{}, err
 	}
 	if meta.Sequence.Stream == want {
-		return message{want, m.Data(), m.Headers(), meta.NumPending == 0}, nil
+		return message{sequence: want, data: m.Data(), headers: m.Headers(), isLast: meta.NumPending == 0}, nil
 	}
 	if meta.Sequence.Consumer != delivery { // the connection lost earlier messages
 		return message{}, errStalled
@@ -383,7 +382,7 @@ func (s *Store) frameFrom(ctx context.Context, first, last uint64) (f eventlog.F
 	return eventlog.Frame{}, last, nil
 }
 
-// Position implements eventlog.Store.
+// Position implements eventlog.Log.
 func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
 	if sequence > s.acknowledged().Sequence {
 		if err := s.lookAgain(ctx); err != nil {

@@ -197,9 +197,7 @@ const replicaKey = "replicas"
 func (s *Store) NewReplica(ctx context.Context) (uint64, error) {
 	hours := uint64(time.Since(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Hour)
 	for begin := time.Now(); ; {
-		entry, err := ask(ctx, s, func(ctx context.Context) (jetstream.KeyValueEntry, error) {
-			return s.lease.bucket.Get(ctx, replicaKey)
-		})
+		entry, err := askFor(ctx, s, s.lease.bucket.Get, replicaKey)
 		n, revision := hours, uint64(0)
 		switch {
 		case err == nil && len(entry.Value()) == 8:

@@ -78,9 +78,7 @@ func (k shopperKeys) wrong(err error) error {
 // last returns the message with a shopper's key, or nil.
 func (k shopperKeys) last(ctx context.Context, stream jetstream.Stream,
 	subject string) (*jetstream.RawStreamMsg, error) {
-	m, err := ask(ctx, k.Store, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return stream.GetLastMsgForSubject(ctx, subject)
-	})
+	m, err := askFor(ctx, k.Store, stream.GetLastMsgForSubject, subject)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return nil, nil

@@ -3,12 +3,10 @@ package natslog
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,14 +17,10 @@ import (
 
 // Snapshots of the state are kept in an object store next to the log, for processes without one on disk. There are two.
 // The next snapshot replaces the older one, so that a snapshot survives while it is read. An object's metadata contain
-// its entry, and the log's identity and running hash there.
+// its position: the entry, and the log's identity and running hash there.
 var snapshotNames = []string{"a", "b"}
 
-const (
-	metaEntry = "entry"
-	metaLog   = "log"
-	metaHash  = "hash"
-)
+const metaPosition = "position"
 
 // ErrNoSnapshot is returned if there is no snapshot next to the log.
 var ErrNoSnapshot = errors.New("natslog: there is no snapshot beside the log")
@@ -37,10 +31,8 @@ func (s *Store) SnapshotBucket() string { return s.options.Stream + "-snapshots"
 // PutSnapshot stores a snapshot of the state at a position in the log, replacing the older one. A later one, which a log
 // that was restored from a backup leaves behind, is removed.
 func (s *Store) PutSnapshot(ctx context.Context, at eventlog.Position, data io.Reader) error {
-	store, err := ask(ctx, s, func(ctx context.Context) (jetstream.ObjectStore, error) {
-		return s.js.CreateOrUpdateObjectStore(ctx,
-			jetstream.ObjectStoreConfig{Bucket: s.SnapshotBucket(), Replicas: s.replicas})
-	})
+	store, err := askFor(ctx, s, s.js.CreateOrUpdateObjectStore,
+		jetstream.ObjectStoreConfig{Bucket: s.SnapshotBucket(), Replicas: s.replicas})
 	if err == nil {
 		err = s.putSnapshot(ctx, store, at, data)
 	}
@@ -60,10 +52,9 @@ func (s *Store) putSnapshot(ctx context.Context, store jetstream.ObjectStore, at
 	if len(list) > 0 && list[0].info.Name == name {
 		name = snapshotNames[1]
 	}
-	_, err = store.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: map[string]string{
-		metaEntry: strconv.FormatUint(at.Sequence, 10), metaLog: at.Log.String(),
-		metaHash: hex.EncodeToString(at.Hash[:]),
-	}}, &writersOnly{data, func() error { return s.Confirm(ctx) }})
+	position := fmt.Sprintf("%d %v %x", at.Sequence, at.Log, at.Hash)
+	_, err = store.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: map[string]string{metaPosition: position}},
+		&writersOnly{data, func() error { return s.Confirm(ctx) }})
 	if err != nil {
 		return err
 	}
@@ -165,9 +156,7 @@ func (s *Store) snapshots(ctx context.Context, store jetstream.ObjectStore) (lis
 // w and returns an error if it is damaged. Without a snapshot the error is [ErrNoSnapshot].
 func (s *Store) LastSnapshot(ctx context.Context) (at eventlog.Position, read func(ctx context.Context,
 	w io.Writer) error, err error) {
-	store, err := ask(ctx, s, func(ctx context.Context) (jetstream.ObjectStore, error) {
-		return s.js.ObjectStore(ctx, s.SnapshotBucket())
-	})
+	store, err := askFor(ctx, s, s.js.ObjectStore, s.SnapshotBucket())
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		return at, nil, ErrNoSnapshot
 	}
@@ -194,17 +183,12 @@ func (s *Store) LastSnapshot(ctx context.Context) (at eventlog.Position, read fu
 
 // positionOf returns a snapshot's position in its log, or the zero position with an error.
 func positionOf(o *jetstream.ObjectInfo) (at eventlog.Position, err error) {
-	if at.Sequence, err = strconv.ParseUint(o.Metadata[metaEntry], 10, 64); err != nil || at.Sequence == 0 {
-		return eventlog.Position{}, fmt.Errorf("its metadata %q are %q: must be an entry",
-			metaEntry, o.Metadata[metaEntry])
+	var log, hash []byte
+	_, err = fmt.Sscanf(o.Metadata[metaPosition], "%d %x %x", &at.Sequence, &log, &hash)
+	if err != nil || at.Sequence == 0 || len(log) != len(at.Log) || len(hash) != len(at.Hash) {
+		return eventlog.Position{}, fmt.Errorf("its metadata %q are %q: must be an entry, the log's identity and a running "+
+			"hash", metaPosition, o.Metadata[metaPosition])
 	}
-	for key, to := range map[string][]byte{metaLog: at.Log[:], metaHash: at.Hash[:]} {
-		value, err := hex.DecodeString(o.Metadata[key])
-		if err != nil || len(value) != len(to) {
-			return eventlog.Position{}, fmt.Errorf("its metadata %q are %q: must be %d bytes in hexadecimal",
-				key, o.Metadata[key], len(to))
-		}
-		copy(to, value)
-	}
+	at.Log, at.Hash = eventlog.Identity(log), [16]byte(hash)
 	return at, nil
 }

@@ -15,9 +15,7 @@ import (
 // findStream opens the stream, creating it if necessary. A writer rejects a stream that might lose acknowledged
 // entries.
 func (s *Store) findStream(ctx context.Context) (err error) {
-	s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) {
-		return s.js.Stream(ctx, s.options.Stream)
-	})
+	s.stream, err = askFor(ctx, s, s.js.Stream, s.options.Stream)
 	if err == nil && !s.options.ReadOnly && !s.options.Copies &&
 		s.stream.CachedInfo().Config.Metadata[copyMark] != "" {
 		return eventlog.ErrUnfinished
@@ -31,17 +29,15 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 		if s.options.Copies { // from the first moment, because the copy may be interrupted at any time
 			metadata = map[string]string{copyMark: "unfinished"}
 		}
-		s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) {
-			return s.js.CreateStream(ctx, jetstream.StreamConfig{
-				Name:       s.options.Stream,
-				Subjects:   []string{s.subject()},
-				Storage:    jetstream.FileStorage,
-				Retention:  jetstream.LimitsPolicy,
-				Discard:    jetstream.DiscardNew,
-				Replicas:   s.newReplicas(),
-				DenyDelete: true,
-				Metadata:   metadata,
-			})
+		s.stream, err = askFor(ctx, s, s.js.CreateStream, jetstream.StreamConfig{
+			Name:       s.options.Stream,
+			Subjects:   []string{s.subject()},
+			Storage:    jetstream.FileStorage,
+			Retention:  jetstream.LimitsPolicy,
+			Discard:    jetstream.DiscardNew,
+			Replicas:   s.newReplicas(),
+			DenyDelete: true,
+			Metadata:   metadata,
 		})
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Extent implements eventlog.Bounded, with the stream's own count of bytes.
+// Extent implements eventlog.Log, with the stream's own count of bytes.
 func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	if s.life.Closed() {
 		return eventlog.Extent{}, eventlog.ErrClosed
@@ -111,11 +111,8 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if err != nil {
 		return err
 	}
-	if sequence > x.Last+1 {
-		return x.CheckFrom(sequence)
-	}
-	if sequence <= x.First {
-		return nil
+	if err := x.CheckFrom(max(sequence, x.First)); err != nil || sequence <= x.First {
+		return err
 	}
 	message, err := s.beginAt(ctx, sequence, s.acknowledged())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Append implements eventlog.Store. It waits for the running frame and writes its own. Callers that append often should
+// Append implements eventlog.Log. It waits for the running frame and writes its own. Callers that append often should
 // batch their entries, as the engine does.
 func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
 	if _, err := eventlog.EntriesSize(entries...); err != nil {
