@@ -31,7 +31,7 @@ type Client struct {
 
 	Timeout  time.Duration  // of one attempt (10 s)
 	Patience time.Duration  // from the first attempt to the beginning of the last (30 s); negative tries each address once
-	Jitter   func() float64 // draws from [0, 1); it must be safe for concurrent use (crypto/rand)
+	Jitter   func() float64 // draws from [0, 1); it must be safe for concurrent use (math/rand/v2)
 
 	Retrying func(err error, wait time.Duration) // is called before each retry; may be nil
 

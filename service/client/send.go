@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"mime"
 	"net"
 	"net/http"
@@ -269,9 +268,7 @@ func (c *Client) jitter() float64 {
 	if c.Jitter != nil {
 		return c.Jitter()
 	}
-	var b [8]byte
-	rand.Read(b[:])
-	return float64(binary.LittleEndian.Uint64(b[:])>>11) / (1 << 53)
+	return rand.Float64()
 }
 
 // writes is the last log entry named by answers. The zero value is ready.

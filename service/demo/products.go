@@ -9,11 +9,12 @@ import (
 
 // product is a drawn product of the shop. Its features are all that a learner knows of it.
 type product struct {
-	ID, Title string
-	Round     float64 // from −1, angular, to 1, round
-	Warm      float64 // from −1, blue, to 1, red
-	Busy      float64 // from −1, plain, to 1, full of pattern
-	Price     float64 // in euros, all revenue
+	ID    string  `json:"id"`
+	Title string  `json:"title"`
+	Round float64 `json:"-"`     // from −1, angular, to 1, round
+	Warm  float64 `json:"-"`     // from −1, blue, to 1, red
+	Busy  float64 `json:"-"`     // from −1, plain, to 1, full of pattern
+	Price float64 `json:"price"` // in euros, all revenue
 }
 
 // numProducts is the size of the catalogue.

@@ -24,20 +24,11 @@ func (d *Demo) Routes() []api.Route {
 
 // shop returns the constant part: the products and the kinds of shoppers.
 func (d *Demo) shop(api.Call) (any, error) {
-	type product struct {
-		ID    string  `json:"id"`
-		Title string  `json:"title"`
-		Price float64 `json:"price"`
-	}
-	answer := struct {
+	return struct {
 		Products []product `json:"products"`
 		Kinds    []string  `json:"kinds"`
 		MaxSpeed float64   `json:"max_speed"`
-	}{Kinds: kinds, MaxSpeed: maxSpeed}
-	for _, p := range d.world.products {
-		answer.Products = append(answer.Products, product{p.ID, p.Title, p.Price})
-	}
-	return answer, nil
+	}{d.world.products, kinds, maxSpeed}, nil
 }
 
 // state returns the changing part.

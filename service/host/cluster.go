@@ -28,33 +28,25 @@ const (
 // answerFollowers answers the processes that follow the log, until stop is called.
 func (l *session) answerFollowers(ctx context.Context, s *server.Server) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	stops := []func(){cancel}
-	stop = func() {
-		for _, f := range stops {
-			f()
-		}
-	}
-	type handler struct {
-		subject string
-		handle  func([]byte) []byte
-	}
-	handlers := []handler{{toPropose, func(proposal []byte) []byte {
+	unlisten, err := l.shared.Answer(toPropose, func(proposal []byte) []byte {
 		ctx, cancel := context.WithTimeout(ctx, acceptTime)
 		defer cancel()
 		return l.engine.Accept(ctx, proposal, l.clock.now().UnixNano())
-	}}}
-	if s != nil {
-		handlers = append(handlers, handler{toForward, s.Forwarded})
+	})
+	if err != nil {
+		cancel()
+		return nil, err
 	}
-	for _, h := range handlers {
-		unlisten, err := l.shared.Answer(h.subject, h.handle)
-		if err != nil {
-			stop()
-			return nil, err
-		}
-		stops = append(stops, unlisten)
+	end := func() { cancel(); unlisten() }
+	if s == nil {
+		return end, nil
 	}
-	return stop, nil
+	unlistenForwards, err := l.shared.Answer(toForward, s.Forwarded)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return func() { end(); unlistenForwards() }, nil
 }
 
 // acceptTime is how long a proposal may take, which a follower repeats.

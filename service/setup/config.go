@@ -387,11 +387,7 @@ func (c *Config) checkMode() error {
 
 // SameLearner reports whether a learner of one configuration can continue under the other: it is built in the
 // same way and sees the same rows.
-func (c *Config) SameLearner(o *Config) bool {
-	return bytes.Equal(Canonical(c.Policy), Canonical(o.Policy)) && c.MaxSize == o.MaxSize && c.Horizon == o.Horizon &&
-		c.Seed == o.Seed &&
-		slices.EqualFunc(c.Features, o.Features, feature.Equal)
-}
+func (c *Config) SameLearner(o *Config) bool { return len(c.LearnerFields(o)) == 0 }
 
 // LearnerFields returns the fields that make the learners of two configurations differ. For another policy its name is
 // enough, because its settings are others.
