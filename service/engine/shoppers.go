@@ -52,7 +52,11 @@ func (e *Engine) recognize(ctx context.Context, v *page.View, r *api.Request, no
 		return nil, page.Shopper{}, key, api.Fieldf("/shopper_id", "this program has no keys of shoppers: ask "+
 			"the service, or leave the shopper out")
 	}
-	if key, err = e.shoppers.Key(ctx, r.ShopperID, draws); err != nil {
+	drawsFor := ""
+	if draws {
+		drawsFor = v.Name
+	}
+	if key, err = e.shoppers.Key(ctx, r.ShopperID, drawsFor); err != nil {
 		return nil, page.Shopper{}, key, keysError(ctx, err)
 	}
 	known := *r

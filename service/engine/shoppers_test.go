@@ -312,7 +312,7 @@ func TestForgottenShoppers(t *testing.T) {
 	}
 	known := 0
 	for k := range more {
-		if key := fatal.Or(o.Shoppers.Key(t.Context(), fmt.Sprint("shopper ", k), false))(t); key != (shoppers.Key{}) {
+		if key := fatal.Or(o.Shoppers.Key(t.Context(), fmt.Sprint("shopper ", k), ""))(t); key != (shoppers.Key{}) {
 			known++
 		}
 	}
@@ -345,9 +345,9 @@ type hooked struct {
 	asked func()
 }
 
-func (h *hooked) Key(ctx context.Context, id string, draws bool) (shoppers.Key, error) {
+func (h *hooked) Key(ctx context.Context, id, drawsFor string) (shoppers.Key, error) {
 	defer h.asked()
-	return h.Store.Key(ctx, id, draws)
+	return h.Store.Key(ctx, id, drawsFor)
 }
 
 func (h *hooked) Policy() vitrine.Policy { return h }
@@ -376,7 +376,7 @@ func TestKeysStayForDecisions(t *testing.T) {
 	r := priced("a")
 	r.ShopperID = "anna"
 	decide(t, e, "home", r, 0)
-	if key := fatal.Or(keys.Key(t.Context(), "anna", false))(t); n < 2 || key == (shoppers.Key{}) {
+	if key := fatal.Or(keys.Key(t.Context(), "anna", ""))(t); n < 2 || key == (shoppers.Key{}) {
 		t.Errorf("after %d questions the key of the decision's shopper is gone", n)
 	}
 }
@@ -386,14 +386,14 @@ func TestOnlyLeadersSweep(t *testing.T) {
 	keys, paused := keysOf(t), error(nil)
 	e := opened(t, engine.Options{Store: new(memlog.Store), Shoppers: keys,
 		Confirm: func(context.Context) error { return paused }})
-	key := fatal.Or(keys.Key(t.Context(), "anna", true))(t)
+	key := fatal.Or(keys.Key(t.Context(), "anna", "home"))(t)
 	paused = errors.New("another process may lead")
 	for range 3 {
 		if err := e.SweepShoppers(t.Context()); err != nil {
 			is(t, "a sweep", err, engine.ErrNoLeader)
 		}
 	}
-	if again := fatal.Or(keys.Key(t.Context(), "anna", false))(t); again != key {
+	if again := fatal.Or(keys.Key(t.Context(), "anna", ""))(t); again != key {
 		t.Error("the key is gone")
 	}
 }
@@ -537,12 +537,12 @@ func TestFollowersRememberShoppers(t *testing.T) {
 		t.Error("the follower has another state")
 	}
 
-	fatal.Or(keys.Key(t.Context(), "a shopper of no placement", true))(t)
+	fatal.Or(keys.Key(t.Context(), "a shopper of no placement", "home"))(t)
 	for _, e := range []*engine.Engine{p.follower, p.leader} {
 		for range 2 {
 			fatal.If(t, e.SweepShoppers(t.Context()))
 		}
-		if key := fatal.Or(keys.Key(t.Context(), "a shopper of no placement", false))(t); (key == shoppers.Key{}) != (e == p.leader) {
+		if key := fatal.Or(keys.Key(t.Context(), "a shopper of no placement", ""))(t); (key == shoppers.Key{}) != (e == p.leader) {
 			t.Error("not the leader alone has swept the keys")
 		}
 	}

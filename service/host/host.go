@@ -305,6 +305,8 @@ type session struct {
 	since  time.Time              // when it began to answer requests, or zero
 	last   uint64                 // the last entry when it ended
 
+	replaced func() int // shoppers' keys that others have replaced; nil on NATS servers, where their number is not limited
+
 	current atomic.Pointer[time.Time] // when the follower last included all log entries, or nil
 }
 
@@ -483,6 +485,7 @@ func (l *session) openShoppers() (people shoppers.Store, begin, stop func() erro
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	l.replaced = file.Replaced
 	return file, func() error {
 		wrong, err := file.Begin(l.engine.Remembered())
 		if wrong != "" {

@@ -97,6 +97,16 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	if stepped -= time.Second; !warns("The machine's clock differs from the service's by -1m1s") {
 		t.Error("a clock 61 seconds behind is no problem")
 	}
+	isFull := func() bool {
+		return slices.ContainsFunc(process.problems(budget.Usage{}), func(p alert.Problem) bool {
+			return p.Level == "bad" && strings.HasPrefix(p.Text, "There are more shoppers than keys: 3 shoppers")
+		})
+	}
+	lost := 0
+	process.replaced = func() int { return lost }
+	expect.Equal(t, isFull(), false, "there are too many shoppers")
+	lost = 3
+	expect.Equal(t, isFull(), true, "there are too many shoppers")
 	// A snapshot that other machines lack is old, too: no entries are removed.
 	broken := errors.New("no permission")
 	k.share = func(context.Context, eventlog.Position, io.Reader) error { return broken }

@@ -72,6 +72,11 @@ func (l *session) problems(memory budget.Usage) (all []alert.Problem) {
 	if text := l.unrecognized.Load(); text != nil {
 		all = append(all, alert.Problem{Level: "bad", Key: "shoppers", Logged: true, Text: *text})
 	}
+	if l.replaced != nil && l.replaced() > 0 {
+		all = append(all, alert.Problem{Level: "bad", Key: "shoppers-full", Text: fmt.Sprintf("There are more shoppers than keys: %d "+
+			"shoppers of the placements with most of them are new when they return. Look for invented shopper ids, or lower "+
+			"keep or memory_bytes of shopper_history.", l.replaced())})
+	}
 	free, size := diskSpace(l.Data)
 	if text := fullness(free, size, l.shared != nil); text != "" {
 		all = append(all, alert.Problem{Level: "bad", Key: "disk", Text: text})

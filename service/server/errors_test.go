@@ -192,7 +192,9 @@ func TestNothingToShow(t *testing.T) {
 // noKeys is a store of keys that fails.
 type noKeys struct{ shoppers.Store }
 
-func (noKeys) Key(context.Context, string, bool) (shoppers.Key, error) { return shoppers.Key{}, io.EOF }
+func (noKeys) Key(context.Context, string, string) (shoppers.Key, error) {
+	return shoppers.Key{}, io.EOF
+}
 
 func (noKeys) Erase(context.Context, string) error { return io.EOF }
 

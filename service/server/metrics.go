@@ -61,7 +61,7 @@ func newMetrics(o Options, inProgress func() int, problems func() []alert.Proble
 			func() float64 { return float64(o.Limits.Concurrent) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_process_problems", Help: "Problems of the process: a " +
 			"nearly full disk, a log that it cannot reach or could not take over, a certificate that expires soon, an unreadable file, " +
-			"missing or damaged keys of shoppers."},
+			"missing or damaged keys of shoppers, more shoppers than keys."},
 			func() float64 { return float64(alert.NumBad(problems())) }),
 		metrics.New(metrics.Sources{Engine: o.Engine, Log: o.Log, Appends: o.Appends, Alerts: o.Alerts, Budget: o.Budget,
 			Reopened: o.Reopened, SnapshotAge: o.SnapshotAge, SnapshotEvery: o.SnapshotEvery, ClockSkew: o.ClockSkew, Leads: func() bool {

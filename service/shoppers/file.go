@@ -17,16 +17,19 @@ import (
 // File is a [Store] in a file of one process. Numbers are little-endian, checksums CRC-32C:
 //
 //	"VITRINE SHOPPERS", uint32 n, checksum of both: the file held at least n records when it was last synced
-//	records: the hash of an id, the key, checksum of both; the hash and the key of a free record are zeros
+//	records: the hash of an id, the key, the CRC-32C of the name of the placement that drew the key, checksum of all three;
+//	a free record is zeros and their checksum
 //
 // Keys are deleted in place. The first key creates the file.
 //
 // A new key is not synced: if the machine fails before the system has written it, its shopper is unknown at the next
-// visit. There are at most 2²⁰ keys: then a new one takes the place of any other, which was most likely to be swept.
+// visit. There are at most 2²⁰ keys: then a new one replaces any key of the placement that drew most of them, so that a
+// placement with many shoppers, or invented ones, does not take the keys of the others.
 type File struct {
 	mu     sync.Mutex
 	path   string
 	most   int      // keys
+	lost   int      // keys that were replaced since there was room
 	file   *os.File // nil before the first key
 	isHalf bool     // a failed write may have left a part of a record, or of the header
 	half   int64    // its offset
@@ -39,7 +42,8 @@ type File struct {
 // contents are what a file holds.
 type contents struct {
 	keys    map[Hash]*record
-	free    []int64 // offsets of free records
+	drawn   map[uint32]int // keys by placement
+	free    []int64        // offsets of free records
 	end     int64
 	useless []int64 // offsets of records that are damaged, or of a key's second record
 	isNew   bool    // it is missing, or its header is
@@ -48,15 +52,16 @@ type contents struct {
 
 type record struct {
 	key    Key
-	at     int64 // offset in the file
-	isLive bool  // whether it was asked for since the last sweep
+	at     int64  // offset in the file
+	by     uint32 // the placement
+	isLive bool   // whether it was asked for since the last sweep
 }
 
 const (
 	magic      = "VITRINE SHOPPERS"
 	headerSize = int64(len(magic) + 8)
-	recordSize = 36
-	maxKeys    = 1 << 20 // 38 MB in the file, and some 130 MB in memory
+	recordSize = 40
+	maxKeys    = 1 << 20 // 42 MB in the file, and some 130 MB in memory
 	sweepKeys  = 256     // deleted with the file locked
 )
 
@@ -101,7 +106,7 @@ func Open(path string) (*File, error) {
 // read returns the contents of a file. A last record that is cut short, or that the system has not filled, was being
 // written when the machine failed. A damaged record beyond the header's count was never synced.
 func read(data []byte) (contents, error) {
-	c := contents{keys: map[Hash]*record{}, end: headerSize}
+	c := contents{keys: map[Hash]*record{}, drawn: map[uint32]int{}, end: headerSize}
 	if !strings.HasPrefix(string(data), magic) && !strings.HasPrefix(magic, string(data)) {
 		return c, errors.New("this is not a file of shoppers' keys: move it away, and all shoppers are new")
 	}
@@ -118,7 +123,7 @@ func read(data []byte) (contents, error) {
 	damaged := 0
 	for i := range n {
 		b := rest[i*recordSize : (i+1)*recordSize]
-		id, r := Hash(b[:16]), &record{key: Key(b[16:32]), at: c.end}
+		id, r := Hash(b[:16]), &record{key: Key(b[16:32]), at: c.end, by: binary.LittleEndian.Uint32(b[32:])}
 		switch {
 		case !isChecked(b):
 			if !isCounted || int64(i) < had {
@@ -131,6 +136,7 @@ func read(data []byte) (contents, error) {
 			c.useless = append(c.useless, c.end)
 		default:
 			c.keys[id] = r
+			c.drawn[r.by]++
 		}
 		c.end += recordSize
 	}
@@ -241,28 +247,25 @@ func (f *File) tidy() (err error) {
 }
 
 // Key implements Store.
-func (f *File) Key(_ context.Context, id string, draws bool) (Key, error) {
+func (f *File) Key(_ context.Context, id, drawsFor string) (Key, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := HashOf(id)
 	r := f.keys[h]
-	if r == nil && !draws {
+	if r == nil && drawsFor == "" {
 		return Key{}, nil
 	}
 	if r == nil {
-		for other := range f.keys {
-			if len(f.keys) < f.most {
-				break
-			}
-			if err := f.delete(other); err != nil {
+		if len(f.keys) >= f.most {
+			if err := f.replace(); err != nil {
 				return Key{}, err
 			}
 		}
-		r = &record{key: Draw(), at: f.end}
+		r = &record{key: Draw(), at: f.end, by: crc32.Checksum([]byte(drawsFor), castagnoli)}
 		if n := len(f.free); n > 0 {
 			r.at = f.free[n-1]
 		}
-		if err := f.write(checked(append(h[:], r.key[:]...)), r.at); err != nil {
+		if err := f.write(checked(binary.LittleEndian.AppendUint32(append(h[:], r.key[:]...), r.by)), r.at); err != nil {
 			return Key{}, err
 		}
 		if n := len(f.free); n > 0 {
@@ -271,9 +274,34 @@ func (f *File) Key(_ context.Context, id string, draws bool) (Key, error) {
 			f.end += recordSize
 		}
 		f.keys[h] = r
+		f.drawn[r.by]++
 	}
 	r.isLive = true
 	return r.key, nil
+}
+
+// replace deletes a key of the placement that drew most.
+func (f *File) replace() error {
+	var by uint32
+	for other, n := range f.drawn {
+		if n > f.drawn[by] {
+			by = other
+		}
+	}
+	for h, r := range f.keys {
+		if r.by == by {
+			f.lost++
+			return f.delete(h)
+		}
+	}
+	return nil
+}
+
+// Replaced returns how many keys new ones have replaced since the last sweep that made room.
+func (f *File) Replaced() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lost
 }
 
 // Erase implements Store. A key that is gone already may not have been synced yet.
@@ -293,13 +321,14 @@ func (f *File) Erase(_ context.Context, id string) error {
 
 // delete forgets a key and overwrites it. If writing fails, tidy overwrites it later.
 func (f *File) delete(h Hash) error {
-	at := f.keys[h].at
+	r := f.keys[h]
 	if err := f.tidy(); err != nil {
 		return err
 	}
-	f.free = append(f.free, at)
+	f.free = append(f.free, r.at)
 	delete(f.keys, h)
-	return f.write(freeRecord, at)
+	f.drawn[r.by]--
+	return f.write(freeRecord, r.at)
 }
 
 // sync makes deletions last, while others ask for keys.
@@ -375,6 +404,7 @@ func (f *File) Sweep(ctx context.Context, isUsed func(Key) bool) error {
 func (f *File) deleteUnused(list []Hash) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.lost = 0
 	for _, h := range list {
 		if r := f.keys[h]; r == nil || r.isLive {
 			continue

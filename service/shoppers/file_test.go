@@ -2,6 +2,7 @@ package shoppers
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +27,11 @@ func reopened(t *testing.T, f *File, path string) *File {
 
 func keyOf(t *testing.T, f *File, id string, draws bool) Key {
 	t.Helper()
-	return fatal.Or(f.Key(t.Context(), id, draws))(t)
+	drawsFor := ""
+	if draws {
+		drawsFor = "home"
+	}
+	return fatal.Or(f.Key(t.Context(), id, drawsFor))(t)
 }
 
 // A shopper keeps a key over restarts. Once erased, the file holds neither the key nor the hash of the id, and the next key
@@ -70,7 +75,7 @@ func TestFailedWrite(t *testing.T) {
 	f := reopened(t, nil, path)
 	fails := func() {
 		t.Helper()
-		if _, err := f.Key(t.Context(), "anna", true); err == nil {
+		if _, err := f.Key(t.Context(), "anna", "home"); err == nil {
 			t.Error("a key that was not written is returned")
 		}
 	}
@@ -144,20 +149,31 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A full file gives a new shopper the place of another one.
+// A full file gives a new shopper the place of another one, of the placement that drew most keys, also after a restart.
+// It counts them until a sweep makes room.
 func TestKeysAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shoppers")
 	f := reopened(t, nil, path)
-	f.most = 3
-	for _, id := range strings.Fields("a b c d e f") {
-		k := keyOf(t, f, id, true)
-		if again := keyOf(t, f, id, false); again != k || len(f.keys) > 3 {
+	own := keyOf(t, f, "own", true)
+	for i := range 40 {
+		if i == 20 {
+			f = reopened(t, f, path)
+		}
+		id := fmt.Sprint("invented ", i)
+		f.most = 4
+		k := fatal.Or(f.Key(t.Context(), id, "flooded"))(t)
+		if again := keyOf(t, f, id, false); again != k || len(f.keys) > 4 || keyOf(t, f, "own", false) != own {
 			t.Errorf("%q has the key %x and then %x; the file has %d", id, k, again, len(f.keys))
 		}
 	}
-	expect.Equal(t, len(fatal.Or(os.ReadFile(path))(t)), int(headerSize)+3*recordSize, "the file has n bytes")
-	if f = reopened(t, f, path); len(f.keys) != 3 || f.keys[HashOf("f")] == nil {
-		t.Error("the last shopper has no key")
+	expect.Equal(t, len(fatal.Or(os.ReadFile(path))(t)), int(headerSize)+4*recordSize, "the file has n bytes")
+	expect.Equal(t, f.Replaced(), 20, "keys were replaced since the restart")
+	for range 2 {
+		fatal.If(t, f.Sweep(t.Context(), func(k Key) bool { return k == own }))
+	}
+	expect.Equal(t, f.Replaced(), 0, "keys were replaced since there is room")
+	if f = reopened(t, f, path); len(f.keys) != 1 || keyOf(t, f, "own", false) != own {
+		t.Error("another placement's shopper has no key")
 	}
 }
 

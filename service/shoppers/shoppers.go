@@ -23,11 +23,12 @@ const NameSize = 16
 
 // Store keeps keys. It is safe for concurrent use.
 type Store interface {
-	// Key returns the key of a shopper. A shopper without a key gets one if draws is set, and otherwise has the zero key.
-	Key(ctx context.Context, id string, draws bool) (Key, error)
+	// Key returns the key of a shopper. A shopper without a key gets one for the placement drawsFor, or has the zero key if
+	// drawsFor is "". Other placements use the same key.
+	Key(ctx context.Context, id, drawsFor string) (Key, error)
 	// Erase deletes the key of a shopper. When it returns nil, the key is gone for good.
 	Erase(ctx context.Context, id string) error
-	// Sweep deletes the keys that are not used. It spares keys that were drawn, or asked for with draws, since the last
+	// Sweep deletes the keys that are not used. It spares keys that were drawn, or asked for with drawsFor, since the last
 	// sweep or, if several processes share the store, in the last MaxFlight. It asks isUsed about the others only.
 	Sweep(ctx context.Context, isUsed func(Key) bool) error
 }

@@ -89,7 +89,8 @@ func (k shopperKeys) last(ctx context.Context, stream jetstream.Stream,
 }
 
 // Key implements shoppers.Store.
-func (k shopperKeys) Key(ctx context.Context, id string, draws bool) (shoppers.Key, error) {
+func (k shopperKeys) Key(ctx context.Context, id, drawsFor string) (shoppers.Key, error) {
+	draws := drawsFor != ""
 	stream, err := k.open(ctx, draws)
 	if stream == nil {
 		return shoppers.Key{}, err

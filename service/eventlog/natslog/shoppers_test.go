@@ -19,11 +19,11 @@ func TestShoppers(t *testing.T) {
 	leads := connect(t, natslog.Options{URL: url})
 	follows := connect(t, natslog.Options{URL: url, Standby: true})
 	stores := []shoppers.Store{leads.Shoppers(), follows.Shoppers()}
-	key := func(s shoppers.Store, id string, draws bool) shoppers.Key {
+	key := func(s shoppers.Store, id, drawsFor string) shoppers.Key {
 		t.Helper()
-		return fatal.Or(s.Key(t.Context(), id, draws))(t)
+		return fatal.Or(s.Key(t.Context(), id, drawsFor))(t)
 	}
-	if key(stores[1], "anna", false) != (shoppers.Key{}) {
+	if key(stores[1], "anna", "") != (shoppers.Key{}) {
 		t.Error("an unknown shopper has a key")
 	}
 	keys := make([]map[string]shoppers.Key, 8)
@@ -33,7 +33,7 @@ func TestShoppers(t *testing.T) {
 		all.Go(func() {
 			for k := range 20 {
 				id := fmt.Sprint("shopper ", k)
-				keys[i][id], _ = stores[i%2].Key(t.Context(), id, true)
+				keys[i][id], _ = stores[i%2].Key(t.Context(), id, "home")
 			}
 		})
 	}
@@ -51,12 +51,12 @@ func TestShoppers(t *testing.T) {
 	for _, s := range stores { // again is no error
 		fatal.If(t, s.Erase(t.Context(), "shopper 0"))
 	}
-	if k := key(stores[1], "shopper 0", false); k != (shoppers.Key{}) {
+	if k := key(stores[1], "shopper 0", ""); k != (shoppers.Key{}) {
 		t.Errorf("an erased shopper has the key %x", k)
 	}
 	info := fatal.Or(natstest.JetStream(t, url).StreamInfo("vitrine-shoppers"))(t)
 	expect.Equal(t, info.State.Msgs, 19, "the servers hold n keys")
-	if k := key(stores[0], "shopper 0", true); k == keys[0]["shopper 0"] || k != key(stores[1], "shopper 0", false) {
+	if k := key(stores[0], "shopper 0", "home"); k == keys[0]["shopper 0"] || k != key(stores[1], "shopper 0", "") {
 		t.Errorf("the next key of the shopper is %x", k)
 	}
 }
@@ -69,7 +69,7 @@ func TestMissingShoppers(t *testing.T) {
 		told++
 		done := make(chan error)
 		go func() {
-			_, err := s.Shoppers().Key(t.Context(), "anna", false)
+			_, err := s.Shoppers().Key(t.Context(), "anna", "")
 			done <- err
 		}()
 		select {
@@ -93,24 +93,24 @@ func TestSweepOfShoppers(t *testing.T) {
 	fatal.If(t, keys.Sweep(t.Context(), func(shoppers.Key) bool { return false }))
 	var all []shoppers.Key
 	for k := range 30 {
-		all = append(all, fatal.Or(keys.Key(t.Context(), fmt.Sprint(k), true))(t))
+		all = append(all, fatal.Or(keys.Key(t.Context(), fmt.Sprint(k), "home"))(t))
 	}
 	natslog.NobodyHears(store)
 	for _, fresh := range []time.Duration{time.Hour, 0} {
 		natslog.SetFreshKey(t, fresh)
 		fatal.If(t, keys.Sweep(t.Context(), func(k shoppers.Key) bool { return k == all[7] }))
 		for k := range all {
-			has := fatal.Or(keys.Key(t.Context(), fmt.Sprint(k), false))(t) == all[k]
+			has := fatal.Or(keys.Key(t.Context(), fmt.Sprint(k), ""))(t) == all[k]
 			expect.Equal(t, has, fresh > 0 || k == 7, "fresh for", fresh, "shopper", k, "has a key")
 		}
 	}
 	fatal.If(t, keys.Sweep(t.Context(), func(k shoppers.Key) bool {
-		if again := fatal.Or(keys.Key(t.Context(), "7", true))(t); again != k {
+		if again := fatal.Or(keys.Key(t.Context(), "7", "home"))(t); again != k {
 			t.Errorf("shopper 7 has the key %x, after %x", again, k)
 		}
 		return false
 	}))
-	if k := fatal.Or(keys.Key(t.Context(), "7", false))(t); k != all[7] {
+	if k := fatal.Or(keys.Key(t.Context(), "7", ""))(t); k != all[7] {
 		t.Errorf("the key %x of shopper 7 was asked for during a sweep, which deleted it", k)
 	}
 	// A server overwrites deleted messages, but not those that a limit evicts: all must be deleted.
