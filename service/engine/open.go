@@ -84,20 +84,11 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	s.Log, e.state = o.Store, s
 	s.BeginAgain, s.Size, s.Budget = o.BeginAgain, o.Size, o.Budget
 	e.isFollower.Store(o.Follow != nil)
-	err := e.replay(ctx, o)
-	if err != nil {
+	if err := e.restore(ctx, o); err != nil {
 		s.Stop()
 		e.goroutines.rest()
 		s.ReleaseAll()
 		return nil, err
-	}
-	s.ContinueNumbers()
-	for _, reached := range s.Reached(state.Unready) {
-		if err := wait(ctx, reached); err != nil {
-			s.Stop()
-			e.goroutines.rest()
-			return nil, err
-		}
 	}
 	s.PublishAll()
 	e.fresh.Store(time.Now().UnixNano())
@@ -105,6 +96,20 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	e.goroutines.Go(func() { e.relieve(ctx) })
 	return e, nil
+}
+
+// restore restores the state, and waits until every learner that serves can decide.
+func (e *Engine) restore(ctx context.Context, options Options) error {
+	if err := e.replay(ctx, options); err != nil {
+		return err
+	}
+	e.state.ContinueNumbers()
+	for _, reached := range e.state.Reached(state.Unready) {
+		if err := wait(ctx, reached); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *Engine) replay(ctx context.Context, options Options) error {
