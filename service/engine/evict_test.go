@@ -94,13 +94,18 @@ func TestMemorySeconds(t *testing.T) {
 		if err != nil || s.ExpiredEarly == 0 || s.MemorySeconds < 0.8*held || s.MemorySeconds > 1.25*held {
 			t.Errorf("decisions %d ns apart: %v seconds, they were there for %v: %v", apart, s.MemorySeconds, held, err)
 		}
-		for window, want := range map[string]bool{"24h": true, "1s": false} {
-			v := fatal.Or(e.Preview(t.Context(), "home", []byte(strings.TrimSuffix(small, "}")+`,"attribution_window":"`+window+
-				`","holdout_share":0.1}`), engine.Change{}, 0))(t)
+		warns := func(want bool, settings string) {
+			t.Helper()
+			v := fatal.Or(e.Preview(t.Context(), "home", []byte(strings.TrimSuffix(small, "}")+settings), engine.Change{}, 0))(t)
 			if got := strings.Contains(strings.Join(v.Placement.Warnings, "; "), "memory_bytes hold the decisions of "); got != want {
-				t.Errorf("a window of %s: %q", window, v.Placement.Warnings)
+				t.Errorf("the settings %s: %q", settings, v.Placement.Warnings)
 			}
 		}
+		const heldOut = `,"attribution_window":"24h","holdout_share":0.1`
+		warns(true, heldOut+"}")
+		warns(false, `,"attribution_window":"1s","holdout_share":0.1}`)
+		put(t, e, "home", strings.TrimSuffix(small, "}")+heldOut+"}")
+		warns(false, heldOut+`,"max_versions":3}`) // the change is not the reason
 	}
 }
 

@@ -289,7 +289,7 @@ func (e *Engine) changeWarnings(name string, c *setup.Config, now int64) (list [
 				"undoing this change begins another one", g.Since.Format("2006-01-02 15:04 UTC"), g.Decisions))
 		}
 	}
-	if held := p.MemorySeconds(c); held > 0 && held < c.Window().Seconds() && (c.Experiment != nil || c.Holdout > 0) {
+	if held := p.MemorySeconds(c); held > 0 && held < c.Window().Seconds() && p.Config.WaitsOtherwise(c) {
 		list = append(list, fmt.Sprintf("at the present rate memory_bytes hold the decisions of %s, which is shorter than "+
 			"the attribution window of %s: report decisions without a sale, or raise memory_bytes, because decisions that "+
 			"wait longer leave memory before their outcome, and stop an experiment",

@@ -198,6 +198,13 @@ func (c *Config) EndsHoldout(next *Config) bool {
 	return next.Holdout == 0 || c.Window() != next.Window() || (c.ShopperHistory == nil) != (next.ShopperHistory == nil)
 }
 
+// WaitsOtherwise reports whether an experiment or a hold-out of next is another than that of c, or waits for outcomes in
+// another window or memory.
+func (c *Config) WaitsOtherwise(next *Config) bool {
+	return (next.Experiment != nil || next.Holdout > 0) && (next.MemoryBytes != c.MemoryBytes || next.Window() != c.Window() ||
+		next.Holdout != c.Holdout || !bytes.Equal(Canonical(next.Experiment), Canonical(c.Experiment)))
+}
+
 // Window returns the attribution window.
 func (c *Config) Window() time.Duration { return c.window }
 

@@ -10,7 +10,7 @@ import (
 	"vitrine/service/api"
 )
 
-// Undoing a change does not take a later one of the same setting away.
+// Undoing a change does not take a later one of the same setting away, and asks only about its own warnings.
 func TestUndoOvertaken(t *testing.T) {
 	s := serve(t, nil)
 	s.stocked(t, "home", 6, 0)
@@ -18,6 +18,7 @@ func TestUndoOvertaken(t *testing.T) {
 		t.Helper()
 		p := fatal.Or(s.Placement(t.Context(), "home"))(t)
 		p.Notes, p.Warnings, p.MaxVersions = nil, nil, versions
+		p.Limits = []api.Limit{{Group: "empty", Max: new(1)}} // a preview warns of it
 		fatal.Or(s.Put(t.Context(), "home", p))(t)
 	}
 	versions := func() int { return fatal.Or(s.Placement(t.Context(), "home"))(t).MaxVersions }

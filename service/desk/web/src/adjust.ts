@@ -2,20 +2,19 @@ import { placement, request, requestTagged } from "./api";
 
 type Config = Record<string, any>;
 
-// Draft is a change of a placement's settings that is not made yet. warnings are what the service says of the present ones.
+// Draft is a change of a placement's settings that is not made yet.
 interface Draft {
   before: Config;
   after: Config;
   tag: string;
-  warnings: string[];
 }
 
 // draft prepares a change of some settings of a placement. undefined takes a setting away.
 export async function draft(name: string, change: (config: Config) => Config): Promise<Draft> {
   const { value, tag } = await requestTagged<Config>(placement(name));
-  const { notes, warnings = [], ...before } = value;
+  const { notes, warnings, ...before } = value;
   const after = Object.fromEntries(Object.entries({ ...before, ...change(before) }).filter(([, v]) => v !== undefined));
-  return { before, after, tag, warnings };
+  return { before, after, tag };
 }
 
 // make makes the change of a draft, unless the placement has changed since.
@@ -30,8 +29,11 @@ export async function adjust(name: string, change: (config: Config) => Config, q
 
 // newWarnings returns the warnings of a draft that the present settings do not have. It refuses a draft that would lose
 // what was learned.
-export async function newWarnings(name: string, { after, tag, warnings }: Draft): Promise<string[]> {
-  const { lost, placement: then } = await request<{ lost?: unknown; placement: Config }>("POST", placement(name, "preview"), { body: after, headers: { "If-Match": tag } });
+export async function newWarnings(name: string, { before, after, tag }: Draft): Promise<string[]> {
+  const preview = (body: Config) => request<{ lost?: unknown; placement: Config }>("POST", placement(name, "preview"), { body, headers: { "If-Match": tag } });
+  const { lost, placement: then } = await preview(after);
   if (lost) throw new Error("Vitrine would forget what it has learned. Change this in the settings, where you choose what it keeps.");
-  return (then["warnings"] ?? []).filter((w: string) => !warnings.includes(w));
+  const warnings: string[] = then["warnings"] ?? [];
+  const known: string[] = warnings.length > 0 ? (await preview(before)).placement["warnings"] ?? [] : [];
+  return warnings.filter((w) => !known.includes(w));
 }
