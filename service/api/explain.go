@@ -22,7 +22,7 @@ type Explanation struct {
 	Compared    string         `json:"compared_by" enum:"index,utility,none" doc:"by which utilities sets are compared in revenue, next and rules: those with the bonus or as drawn, if the policy maximised them, or else the means"`
 	Revenue     *float64       `json:"revenue,omitempty" doc:"R(S) of the set shown, by these utilities"`
 	Next        *OtherSet      `json:"next_best,omitempty" doc:"the best other set that the rules allow; left out with position effects"`
-	Rules       []RuleCost     `json:"rules,omitempty" doc:"what each rule cost; at most the first 32"`
+	Rules       []RuleCost     `json:"rules,omitempty" doc:"what each rule cost; at most the first 32; left out with position effects and slots"`
 	Unmet       []Unmet        `json:"unmet,omitempty" doc:"rules of the request and lower bounds that no page could meet, as in the answer"`
 	Unknown     []string       `json:"unknown,omitempty" doc:"what is not known, and why"`
 	Families    []FamilyShare  `json:"families,omitempty" doc:"of a policy that averages utility families: their weights"`
@@ -68,7 +68,7 @@ type RuleCost struct {
 	Rule string  `json:"rule" enum:"max_size,min_size,include,exclude,pinned,excluded,limit,capacity,slot" doc:"of the request or of the placement; pinned and excluded are the placement's include and exclude"`
 	Item string  `json:"item,omitzero" doc:"the id that it names"`
 	On   string  `json:"on,omitzero" doc:"the feature, the size, the capacity, or the number of the limit or of the slot"`
-	Cost float64 `json:"cost" doc:"the expected revenue of the best set without this rule, minus that of the best set with it"`
+	Cost float64 `json:"cost" doc:"the expected revenue of the best set without this rule, minus that of the best set with it. With position effects, the best sets under lower bounds, pins, a capacity or crossing limits are found only approximately"`
 }
 
 // FamilyShare is the weight of a utility family.

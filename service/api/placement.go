@@ -9,7 +9,7 @@ type Placement struct {
 	MinSize           int             `json:"min_size,omitzero" minimum:"0" maximum:"1000" doc:"the min number of items to show, even if fewer would earn more; with max_size as min_size every page is full. A page with too few candidates shows as many as the rules allow. It cannot be combined with a capacity"`
 	MaxItems          int             `json:"max_request_items,omitzero" minimum:"1" maximum:"1000000" doc:"the max number of items that a request may bring, and of ids in its lists; 1000 if left out. It does not limit the catalogue"`
 	Features          []Feature       `json:"features" minItems:"1" doc:"what is known about items and shoppers"`
-	Include           []string        `json:"include,omitempty" doc:"pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and a pin that does not go together with the other rules, their lower bounds and the pins before it is left out; at most max_size"`
+	Include           []string        `json:"include,omitempty" doc:"pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and a pin is left out if it breaks another rule, a lower bound or an earlier pin, or if hide_bought hides it; at most max_size"`
 	Exclude           []string        `json:"exclude,omitempty" doc:"ids of items that no page shows, whatever a request includes; at most 1000"`
 	Currency          string          `json:"currency,omitzero" doc:"what revenues are in, as the desk and reports write them: three letters of ISO 4217, such as EUR; numbers without a currency if left out"`
 	Limits            []Limit         `json:"limits,omitempty" doc:"bounds on how many items of each value of a category or an attribute, or of a named group, are shown"`
@@ -152,7 +152,7 @@ type Version struct {
 	OtherLearner bool           `json:"other_learner" doc:"whether it is of a learner that decided before, whose configuration a roll back brings back"`
 	Policy       map[string]any `json:"policy" doc:"of its configuration"`
 	Config       *Placement     `json:"config,omitempty" doc:"the configuration that a roll back brings back; left out if the present one stays"`
-	Warnings     []string       `json:"warnings,omitempty" doc:"of a roll back now, as a preview warns of its configuration"`
+	Warnings     []string       `json:"warnings,omitempty" doc:"what a roll back to this version would change for your callers or end now: fields that requests must then have, the comparison of a hold-out, and a comparison that memory is too small for"`
 }
 
 // VersionList lists versions, the oldest first.

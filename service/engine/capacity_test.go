@@ -367,6 +367,9 @@ func TestCapacityOfARequest(t *testing.T) {
 			id, items[1].ID): {Items: few(2, 0.75), Include: []string{id, items[1].ID}, Capacity: new(2.5)},
 		fmt.Sprintf("/include: these items do not fit into the capacity of 0: item %q takes 1",
 			id): {Items: few(), Include: []string{id, id}, Capacity: new(0.0)},
+		fmt.Sprintf("/include: limit 0: at most 1, but 2 items are demanded: item %q is included, item %q is included",
+			id, items[1].ID): {Items: few(), Include: []string{id, items[1].ID},
+			Capacity: new(5.0), Limits: []api.Limit{{Items: []string{id, items[1].ID}, Max: new(1)}}},
 	} {
 		q.User = aged(1)
 		expect.Message(e.Decide(t.Context(), "home", &q, 0))(t, want)

@@ -193,6 +193,9 @@ func TestWhatShoppersOwnIsHidden(t *testing.T) {
 						t.Errorf("%s%s: %v, want some of %v", what, more, a.IDs(), want)
 					}
 				}
+				if len(want) == 0 && a.Propensity != 1 {
+					t.Errorf("%s%s: an empty page has the propensity %v", what, more, a.Propensity)
+				}
 				tried, _, err := try(t.Context(), e, "home", r, 2)
 				if err != nil || more == "" && !cmp.Equal(slices.Sorted(slices.Values(tried.IDs())),
 					slices.Sorted(slices.Values(a.IDs()))) {
@@ -215,6 +218,10 @@ func TestWhatShoppersOwnIsHidden(t *testing.T) {
 		show("full slots", func(r *api.Request) { r.Slots = make([]api.Slot, 3) }, "sku0", "sku1", "sku2")
 		show("a filter", func(r *api.Request) { r.Filter, r.Include = "bought == 0 and x < 2", nil }, "sku0")
 		show("a filter that leaves nothing", func(r *api.Request) { r.Filter = "seen > 500" })
+		for want, r := range map[string]*api.Request{"/slots: ": {Slots: []api.Slot{{}}}, "/include/0: ": {Include: []string{"sku1"}}} {
+			r.ShopperID, r.Filter = "anna", "seen > 500"
+			expect.Prefix(e.Decide(t.Context(), "home", r, 2))(t, want, "a filter that leaves nothing")
+		}
 		show("one next to limits", func(r *api.Request) {
 			r.Filter, r.Limits = "bought > 5", []api.Limit{{Group: "new", Min: 1}, {Items: []string{"sku0"}, Max: new(1)}}
 		})

@@ -57,7 +57,7 @@ func (v *alternatives) next(shown vitrine.Assortment) (s vitrine.Assortment, rev
 		return s, revenue, ok
 	}
 	ok = false
-	note := func(other vitrine.Assortment, earns float64) {
+	note := func(other vitrine.Assortment, earns float64) { // unless a bound was lowered for want of an item
 		if (!ok || earns > revenue) && family.Contains(other) {
 			s, revenue, ok = other, earns, true
 		}
@@ -65,7 +65,7 @@ func (v *alternatives) next(shown vitrine.Assortment) (s vitrine.Assortment, rev
 	for _, i := range shown {
 		q := v.request.copy()
 		q.Exclude = append(slices.Clone(q.Exclude), q.id(i))
-		if other, earns, ok := v.best(q, v.config); ok { // and has no bound lowered for want of the item
+		if other, earns, ok := v.best(q, v.config); ok {
 			note(other, earns)
 		}
 	}

@@ -25,6 +25,8 @@ func TestPins(t *testing.T) {
 		{"pins", pins, api.Request{}, []string{"sku4", "sku1"}, []string{"sku5"}},
 		{"a request that excludes a pin", pins, api.Request{Exclude: []string{"sku4"}}, []string{"sku1"},
 			[]string{"sku4", "sku5"}},
+		{"a request that includes a pin", `,"include":["sku4","sku1","sku2"]`, api.Request{Include: []string{"sku4"}},
+			[]string{"sku4", "sku1", "sku2"}, nil},
 		{"a request that includes what is excluded", pins, api.Request{Include: []string{"sku5", "sku0"}},
 			[]string{"sku0", "sku4", "sku1"}, []string{"sku5"}},
 		{"room for one pin", pins, api.Request{Include: []string{"sku0"}, MaxSize: 2}, []string{"sku0", "sku4"},

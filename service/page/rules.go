@@ -94,7 +94,7 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 	pins := r.pins(c, index)
 	first := pins[:min(len(pins), max(rules.Max-len(r.included())+len(r.excluded(c)), 0))]
 	family, err := r.with(rules, first, c)
-	if len(pins) == 0 || err == nil && len(r.unmet) == len(r.excluded(c)) || r.work.Exceeded() {
+	if len(pins) == 0 || err == nil && len(r.unmet) == len(r.excluded(c)) {
 		return family, err
 	}
 	all, wrong, least := family, err, r.unmet
@@ -106,10 +106,7 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 	for k := 0; k < len(pins) && err == nil; k++ {
 		unmet, more := r.unmet, append(slices.Clone(kept), pins[k])
 		pinned, wrong := r.with(rules, more, c)
-		switch {
-		case r.work.Exceeded():
-			return nil, wrong
-		case wrong == nil && slices.Equal(r.unmet, unmet):
+		if wrong == nil && slices.Equal(r.unmet, unmet) {
 			family, kept = pinned, more
 		}
 		r.unmet = unmet

@@ -464,7 +464,7 @@ export interface Explanation {
   policy_entry: number;
   /** R(S) of the set shown, by these utilities. */
   revenue?: number | undefined;
-  /** What each rule cost; at most the first 32. */
+  /** What each rule cost; at most the first 32; left out with position effects and slots. */
   rules?: readonly RuleCost[] | undefined;
   /** Whether these are the same; otherwise the utilities are those of the present policy. */
   same_policy: boolean;
@@ -1019,7 +1019,7 @@ export interface Placement {
   holdout_share?: number | undefined;
   /** T, the horizon in decisions, for policies that have one; 100000 if left out. */
   horizon?: number | undefined;
-  /** Pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and a pin that does not go together with the other rules, their lower bounds and the pins before it is left out; at most max_size. */
+  /** Pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and a pin is left out if it breaks another rule, a lower bound or an earlier pin, or if hide_bought hides it; at most max_size. */
   include?: readonly string[] | undefined;
   /** Whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends. */
   learn_in_alarm?: boolean | undefined;
@@ -1226,7 +1226,7 @@ export interface Rollback {
 }
 
 export interface RuleCost {
-  /** The expected revenue of the best set without this rule, minus that of the best set with it. */
+  /** The expected revenue of the best set without this rule, minus that of the best set with it. With position effects, the best sets under lower bounds, pins, a capacity or crossing limits are found only approximately. */
   cost: number;
   /** The id that it names. */
   item?: string | undefined;
@@ -1647,7 +1647,7 @@ export interface Version {
   time: string;
   /** The last entry of the log that the learner was given. */
   version: number;
-  /** Of a roll back now, as a preview warns of its configuration. */
+  /** What a roll back to this version would change for your callers or end now: fields that requests must then have, the comparison of a hold-out, and a comparison that memory is too small for. */
   warnings?: readonly string[] | undefined;
 }
 

@@ -485,7 +485,7 @@ class Explanation(TypedDict):
     revenue: NotRequired[float]
     """R(S) of the set shown, by these utilities."""
     rules: NotRequired[list[RuleCost]]
-    """What each rule cost; at most the first 32."""
+    """What each rule cost; at most the first 32; left out with position effects and slots."""
     same_policy: bool
     """Whether these are the same; otherwise the utilities are those of the present policy."""
     shopper: NotRequired[list[FeatureValue]]
@@ -1028,7 +1028,7 @@ class Placement(TypedDict):
     horizon: NotRequired[int]
     """T, the horizon in decisions, for policies that have one; 100000 if left out."""
     include: NotRequired[list[str]]
-    """Pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and a pin that does not go together with the other rules, their lower bounds and the pins before it is left out; at most max_size."""
+    """Pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and a pin is left out if it breaks another rule, a lower bound or an earlier pin, or if hide_bought hides it; at most max_size."""
     learn_in_alarm: NotRequired[bool]
     """Whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends."""
     limits: NotRequired[list[Limit]]
@@ -1235,7 +1235,7 @@ class Rollback(TypedDict):
 
 class RuleCost(TypedDict):
     cost: float
-    """The expected revenue of the best set without this rule, minus that of the best set with it."""
+    """The expected revenue of the best set without this rule, minus that of the best set with it. With position effects, the best sets under lower bounds, pins, a capacity or crossing limits are found only approximately."""
     item: NotRequired[str]
     """The id that it names."""
     on: NotRequired[str]
@@ -1656,7 +1656,7 @@ class Version(TypedDict):
     version: int
     """The last entry of the log that the learner was given."""
     warnings: NotRequired[list[str]]
-    """Of a roll back now, as a preview warns of its configuration."""
+    """What a roll back to this version would change for your callers or end now: fields that requests must then have, the comparison of a hold-out, and a comparison that memory is too small for."""
 
 
 class VersionList(TypedDict):
