@@ -2,13 +2,14 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -300,47 +301,56 @@ func TestMoneyOfRemovedEntries(t *testing.T) {
 type askedLog struct {
 	*memlog.Store
 	asked  atomic.Int64
-	answer func() error
+	answer func(context.Context) error
 }
 
 func (a *askedLog) Extent(ctx context.Context) (eventlog.Extent, error) {
 	a.asked.Add(1)
 	if a.answer != nil {
-		if err := a.answer(); err != nil {
+		if err := a.answer(ctx); err != nil {
 			return eventlog.Extent{}, err
 		}
 	}
 	return a.Store.Extent(ctx)
 }
 
-// If the log cannot be asked for its first entry, all who need it get an error. While it is asked, they wait.
+// If the log does not answer the question for its first entry, all who need it get the error of one question, which does
+// not take long and does not end with the caller that asked.
 func TestFirstEntryUnknown(t *testing.T) {
-	store := &askedLog{Store: new(memlog.Store)}
-	e := opened(t, engine.Options{Store: store, Build: buildToy})
-	put(t, e, "home", toys)
-	store.answer = func() error { return errors.New("it is away") }
-	for range 3 {
-		is(t, "statistics", errOf(e.StatsNow(t.Context(), "home")), engine.ErrUnread)
-		_, err := e.Explain(t.Context(), "home", "x", 0, nil)
-		is(t, "an unknown one", err, engine.ErrUnread)
-	}
-	reached, hold, done := make(chan struct{}), make(chan struct{}), make(chan error)
-	store.answer = func() error {
-		reached <- struct{}{}
-		<-hold
-		return nil
-	}
-	go func() { done <- errOf(e.StatsNow(t.Context(), "home")) }()
-	select {
-	case <-reached:
-	case err := <-done:
-		t.Fatalf("the log was not asked again after an error: %v", err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	is(t, "statistics meanwhile", errOf(e.StatsNow(ctx, "home")), context.DeadlineExceeded)
-	close(hold)
-	is(t, "the first", <-done, nil)
+	synctest.Test(t, func(t *testing.T) {
+		store := &askedLog{Store: new(memlog.Store)}
+		e := opened(t, engine.Options{Store: store, Build: buildToy})
+		put(t, e, "home", toys)
+		store.answer = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		store.asked.Store(0)
+		begin := time.Now()
+		brief, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var callers sync.WaitGroup
+		for k := range 10 {
+			callers.Go(func() {
+				ctx := t.Context()
+				if k == 0 {
+					ctx = brief
+				}
+				err := errOf(e.StatsNow(ctx, "home"))
+				if k%2 == 1 {
+					_, err = e.Explain(ctx, "home", "x", 0, nil)
+				}
+				is(t, "an answer", err, engine.ErrUnread)
+			})
+			synctest.Wait()
+		}
+		is(t, "in a hurry", errOf(e.StatsNow(brief, "home")), context.DeadlineExceeded)
+		callers.Wait()
+		is(t, "a later one", errOf(e.StatsNow(t.Context(), "home")), engine.ErrUnread)
+		if n, took := store.asked.Load(), time.Since(begin); n != 1 || took != 2*time.Second {
+			t.Errorf("the log was asked %d times, and the answers took %v", n, took)
+		}
+		store.answer = nil
+		time.Sleep(time.Second)
+		is(t, "with the log", errOf(e.StatsNow(t.Context(), "home")), nil)
+	})
 }
 
 // Unknown ids and statistics ask the log for its first entry at most once a second, and then learn of removed entries.

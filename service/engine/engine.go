@@ -88,21 +88,18 @@ func (e *Engine) Wait(ctx context.Context) error {
 	if err != nil { // all may still be the writer's
 		return err
 	}
-	for _, reached := range all {
-		if err := wait(ctx, reached); err != nil {
-			return err
+	return wait(ctx, all...)
+}
+
+func wait(ctx context.Context, closed ...<-chan struct{}) error {
+	for _, c := range closed {
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 	return nil
-}
-
-func wait(ctx context.Context, closed <-chan struct{}) error {
-	select {
-	case <-closed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Placements returns the names of the placements, sorted.
@@ -168,7 +165,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 }
 
 // StatsNow is [Engine.Stats] after asking the log for its first entry, before which decisions are forgotten, unless it
-// answered within the last second.
+// was asked within the last second.
 func (e *Engine) StatsNow(ctx context.Context, name string) (api.Stats, error) {
 	if err := e.askFirst(ctx); err != nil {
 		return api.Stats{}, err

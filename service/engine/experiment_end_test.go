@@ -11,8 +11,10 @@ import (
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
+	"vitrine/service/budget"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // A change of the shares moves only units of variants that shrink, and begins a phase of its own; knowledge and counts
@@ -54,9 +56,11 @@ func TestChangeOfShares(t *testing.T) {
 // the policy that it gets, and keeps a version of its own; otherwise the end must be asked for.
 func TestEndOfAnExperiment(t *testing.T) {
 	const learning = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"%d"},"attribution_window":"30m"}`
+	memory := budget.New(1 << 40)
+	size := func(setup.Spec) (setup.Size, error) { return setup.Size{Learner: 1000, State: 10}, nil }
 	begun := func(t *testing.T) (*engine.Engine, *memlog.Store, *boutique) {
 		store := new(memlog.Store)
-		e := opened(t, engine.Options{Store: store, Build: buildFixed})
+		e := opened(t, engine.Options{Store: store, Build: buildFixed, Size: size, Budget: memory})
 		put(t, e, "home", onTrial(fourVariants))
 		s := newBoutique(t, e, 0.1, 0.5, 0.1)
 		s.serve(300, 200)
@@ -84,6 +88,9 @@ func TestEndOfAnExperiment(t *testing.T) {
 	t.Run("adopted", func(t *testing.T) {
 		e, store, s := begun(t)
 		rounds := *s.report().Variants[2].Learner.Learned
+		taken := memory.Placements() - memory.Usage().Placements - 1000
+		fatal.If(t, memory.Hold(taken)) // the rest is too little for another placement
+		defer memory.Charge(-taken)
 		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 1), engine.Change{}, 1e18); err != nil ||
 			v.Change != api.PreviewAdopt || v.Lost != nil {
 			t.Errorf("the preview is %+v, %v", v, err)

@@ -104,12 +104,7 @@ func (e *Engine) restore(ctx context.Context, options Options) error {
 		return err
 	}
 	e.state.ContinueNumbers()
-	for _, reached := range e.state.Reached(state.Unready) {
-		if err := wait(ctx, reached); err != nil {
-			return err
-		}
-	}
-	return nil
+	return wait(ctx, e.state.Reached(state.Unready)...)
 }
 
 func (e *Engine) replay(ctx context.Context, options Options) error {

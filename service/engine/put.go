@@ -155,8 +155,11 @@ func (e *Engine) beginsAt(first uint64) {
 	}
 }
 
-// askFirst calls firstEntry unless it succeeded within the last second: a client with unknown ids must not load the
-// log's servers. Callers wait while another one asks.
+// firstLimit bounds the wait for the log's first entry.
+const firstLimit = 2 * time.Second
+
+// askFirst calls firstEntry at most once a second: a client with unknown ids must not load the log's servers. Callers wait
+// while another one asks, and within the next second they get the same error.
 func (e *Engine) askFirst(ctx context.Context) error {
 	select {
 	case e.asking <- struct{}{}:
@@ -165,13 +168,15 @@ func (e *Engine) askFirst(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if time.Since(e.firstAt) < time.Second {
-		return nil
+		return e.firstErr
 	}
-	_, err := e.firstEntry(ctx)
-	if err == nil {
-		e.firstAt = time.Now()
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), firstLimit)
+	defer cancel()
+	if _, e.firstErr = e.firstEntry(limited); limited.Err() != nil {
+		e.firstErr = fmt.Errorf("%w: no answer within %v", ErrUnread, firstLimit)
 	}
-	return err
+	e.firstAt = time.Now()
+	return e.firstErr
 }
 
 // prepare reserves memory for a placement and, if it needs a new learner, builds that learner. A placement must not
@@ -257,7 +262,6 @@ func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Ch
 	if v.Lost != nil {
 		e.noteRemoved(ctx, name, c, v.Lost)
 	}
-	how.Reset = true
 	r, err := e.prepare(ctx, name, c, &how)
 	if err != nil {
 		return v, err

@@ -49,7 +49,7 @@ func (e *Engine) recall(ctx context.Context, placement, id string) (*state.Looku
 			return f, err
 		}
 		if !f.Was.Status.Waits() {
-			e.beginsAt(f.Was.Entry + 1) // or later
+			e.beginsAt(f.Was.Entry + 1) // or at a later entry
 			return f, nil
 		}
 		lost = f.Record

@@ -35,7 +35,8 @@ type Engine struct {
 	proposals  chan *proposal
 	crowded    chan *crowding
 	asking     chan struct{} // holds a token while the log is asked for its first entry
-	firstAt    time.Time     // when it last answered; the token guards it
+	firstAt    time.Time     // when the last question ended; the token guards it
+	firstErr   error         // of that question; the token guards it
 	searching  chan struct{} // holds a token while a search reads the log
 	found      found         // of the last search; the token guards it
 	quit       chan struct{} // closed by Close
