@@ -113,7 +113,6 @@ type Span struct {
 type Drift struct {
 	Recent Span `json:"recent"`
 	Before Span `json:"before"`
-	Fell   bool `json:"fell" doc:"whether the policy certainly sells less than four fifths as often as before; it is wrong for a placement once in a hundred placements at most, however often one looks"`
 }
 
 // Latency is how long decisions take, from the request to the log.

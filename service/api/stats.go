@@ -70,6 +70,7 @@ type Stats struct {
 
 	Calibration Calibration `json:"calibration"`
 	Shadow      Comparison  `json:"shadow"`
+	Fell        *Interval   `json:"fell,omitempty" doc:"what the policy earned a decision in the last four weeks, as a multiple of what it earned in the twelve weeks before, or in fewer if it is younger: only while that is certainly below 0.9"`
 	Drift       *Drift      `json:"drift,omitempty" doc:"once there are decisions before the recent ones"`
 
 	Relearning *Relearning `json:"relearning,omitempty" doc:"while a second learner learns from the log"`
@@ -127,7 +128,7 @@ func (r *Relearning) LearnedLess(learned uint64) bool { return 2*r.Learned < lea
 // Guard watches a placement's sales and earnings. Its tests are valid at any time: the probability that a sound
 // placement ever raises an alarm is at most 1%.
 type Guard struct {
-	Period    uint64       `json:"period" doc:"the tests begin again with each period, of a day and 5000 decisions at least, tests of whole weeks after 5000 decisions; 0 are the first 500 decisions, which are not tested"`
+	Period    uint64       `json:"period" doc:"the tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested"`
 	Decisions uint64       `json:"decisions" doc:"of the policy in this period, without the last ones, whose outcomes are still awaited"`
 	Checks    []GuardCheck `json:"checks"`
 	Alarm     *Alarm       `json:"alarm,omitempty" doc:"a check that failed. An alarm of no-sale or sales ends once sales are back; other alarms stay until they are cleared, or the learner begins again or is rolled back"`
@@ -141,14 +142,14 @@ type Guard struct {
 // GuardCheck is a test of a placement's sales or earnings. The last four are confidence sequences, with intervals that
 // hold at all times at once.
 type GuardCheck struct {
-	Name      string     `json:"name" enum:"no-sale,sales,chance,baseline,first-week,predictions" doc:"no-sale: whether anything sells; sales: whether the last 50 to 5,000 decisions sell at least half of what was predicted and sold before; the others compare what the policy earns with sets drawn by chance, what the caller showed in the mode shadow, its first week, its own predictions. All but chance compare whole weeks, and find only a collapse in between"`
+	Name      string     `json:"name" enum:"no-sale,sales,chance,baseline,first-week,predictions" doc:"no-sale: whether anything sells; sales: whether the last 50 to 5,000 decisions sell at least half of what was predicted and sold before; the others compare what the policy earns with sets drawn by chance, what the caller showed in the mode shadow, its first week, its own predictions"`
 	Decisions uint64     `json:"decisions" doc:"decisions that the check has seen so far"`
 	Needs     uint64     `json:"needs_decisions,omitzero" doc:"the least number of further decisions before the check can fail"`
 	From      *time.Time `json:"from,omitempty" doc:"when the check begins; left out if it does not wait for a time"`
 	Silence   uint64     `json:"max_silence,omitzero" doc:"number of decisions in a row without a sale that raises the alarm; check no-sale only"`
 	Sees      *float64   `json:"detectable_fall,omitempty" doc:"the smallest fall that the check would notice by now, as a share of sales or earnings: 0.3 is a fall by 30%. Left out while it would notice none"`
 	Low       *float64   `json:"low,omitempty" doc:"the policy earns at least this much more a decision than chance; of other checks, at least this multiple. Left out before there are enough decisions"`
-	High      *float64   `json:"high,omitempty" doc:"the policy earns at most this much more a decision than chance; of other checks, at most this multiple. Chance fails below 0. At the end of a week baseline and first-week fail below 0.9, and predictions outside 0.8 to 1.25. Within a period they fail below 0.5, and predictions also above 2"`
+	High      *float64   `json:"high,omitempty" doc:"the policy earns at most this much more a decision than chance; of other checks, at most this multiple. Chance fails below 0. The others fail below 0.5, and predictions also above 2"`
 }
 
 // Alarm is a check that failed.

@@ -3,7 +3,6 @@ package earnings
 import (
 	"slices"
 
-	"vitrine/internal/confseq"
 	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/offer"
@@ -102,8 +101,7 @@ func (d *Drift) Report() *api.Drift {
 	if before.less(&recent); before.decisions == 0 {
 		return nil
 	}
-	return &api.Drift{Recent: recent.report(), Before: before.report(),
-		Fell: fell(&recent.arms[0], &before.arms[0], d.all.decisions)}
+	return &api.Drift{Recent: recent.report(), Before: before.report()}
 }
 
 func (s *span) report() api.Span {
@@ -111,22 +109,6 @@ func (s *span) report() api.Span {
 		Decisions: s.decisions, Estimated: s.estimated, Earned: s.earned, Predicted: s.predicted,
 		ByPolicy: s.arms[0].Report(), ByChance: s.arms[1].Report(), ByBaseline: s.arms[2].Report(),
 	}
-}
-
-const (
-	fellError = 0.01
-	fellShare = 0.8
-)
-
-// fell reports whether the policy certainly sells less often than fellShare times the earlier rate, and its pages earn
-// less than fellShare of the earlier revenue: a policy may rightly sell fewer, but more expensive items. There may be as
-// many looks as decisions: the look after n decisions spends the error fellError/(n(n+1)).
-func fell(recent, before *offer.Totals, looks uint64) bool {
-	alpha := fellError / 2 / (float64(looks) * float64(looks+1))
-	_, now := confseq.Share(float64(recent.Purchases), float64(recent.Rounds), alpha)
-	then, _ := confseq.Share(float64(before.Purchases), float64(before.Rounds), alpha)
-	return now < fellShare*then &&
-		recent.Revenue.Value()*float64(before.Rounds) < fellShare*before.Revenue.Value()*float64(recent.Rounds)
 }
 
 // Copy returns a deep copy.

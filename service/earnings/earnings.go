@@ -6,7 +6,7 @@
 //	gain.go        whether a placement earns more
 //	counts.go      totals, and comparisons with the policy's predictions
 //	items.go       by item, by place, and in the last decisions
-//	series.go      over time
+//	series.go      over time; fell.go whether less than before
 //	guard.go       earnings in periods, tested at any time, and the alarm; guard_report.go, guard_codec.go
 //	sales.go       sales, in the last 50 to 5,000 decisions
 //	soundness.go   signs that its predictions are unsound, since the process began

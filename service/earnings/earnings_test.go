@@ -308,8 +308,7 @@ func full() *Earnings {
 		t.Closed(atEnd(o, int64(k)*7e9), o, 1)
 	}
 	t.Counts.Stale, t.Counts.Unlearned = 3, 4
-	w := &t.Guard.weeks
-	t.Guard.keeps, w.whole, w.until, w.least = true, t.Guard.takings, 1, 2
+	t.Guard.keeps, t.Guard.isOver, t.Guard.began, t.Guard.first = true, true, 1, t.Guard.earned
 	return t
 }
 

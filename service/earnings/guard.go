@@ -20,8 +20,8 @@ import (
 // The test in sales, which is faster, spends the last fifth. Period 0 is the learner's apprenticeship, and is not
 // tested.
 //
-// Demand varies by weekday, and only the sets drawn by chance see the same demand as the policy. The other tests fail
-// within a period only if earnings collapse. After each week they look more closely, at sums over whole weeks.
+// Demand varies by weekday and by season, and only the sets drawn by chance see the same demand as the policy. The other
+// tests fail only if earnings collapse. [Series.Fell] notes smaller falls.
 //
 // The test of predictions begins once the learner learned from 500 decisions in complete cohorts. If a shop reports only
 // sales, a cohort is complete after the attribution window. Until then the policy knows little but sales.
@@ -39,9 +39,10 @@ type Guard struct {
 	start  int64 // start of the period
 
 	sums                  // for the period
-	weeks    weeks        // since period 1 began
 	baseline confseq.Mean // earnings from the caller's sets in the mode shadow, in all periods
-	weekdays uint64       // one bit for each weekday with earnings from the caller's sets
+	first    confseq.Mean // earnings in the first week after the apprenticeship
+	began    int64        // start of that week
+	isOver   bool         // whether that week is over
 	cohorts  Cohorts[guarded]
 	sales    sales
 }
@@ -80,7 +81,6 @@ func (g *Guard) Alarm() *api.Alarm {
 }
 
 // FallsBack reports whether an alarm calls for the fallback. A policy that earns more than it predicted keeps its pages.
-// So does a policy that earned less than at another time, unless it collapsed: demand may have fallen.
 func (g *Guard) FallsBack() bool { return g.Sales != nil || g.Earnings != nil && !g.keeps }
 
 // Needs reports whether a version decides during one of the alarms.
@@ -88,85 +88,14 @@ func (g *Guard) Needs(version uint64) bool {
 	return g.Sales != nil && g.Sales.Version == version || g.Earnings != nil && g.Earnings.Version == version
 }
 
-// sums are the earnings in a period.
+// sums are the policy's earnings in a period, after an entry.
 type sums struct {
-	takings
-	lead confseq.Mean // lead of the policy over chance: see Contrast
-	bins bins
-}
-
-// takings are the policy's earnings after an entry.
-type takings struct {
 	Entry     uint64
 	earned    confseq.Mean // by the policy's sets
 	estimated confseq.Mean // by sets with a prediction
 	predicted float64      // prediction by the policy for the same sets
-}
-
-func (t *takings) add(c *guarded, compares bool) {
-	if t.earned.Add(&c.earned); compares {
-		t.estimated.Add(&c.estimated)
-		t.predicted += c.predicted
-	}
-}
-
-// weeks are the policy's earnings in whole weeks. They restart after minPeriodSize decisions.
-//
-// A week with a pause, an outage or lost cohorts may consist of quiet hours. It is whole if it misses at most maxMissing
-// more than the first week. A week that misses that much less becomes the first one.
-type weeks struct {
-	number   uint64 // of the present week; 0 during the apprenticeship
-	start    int64  // start of the present week
-	until    int64  // end of the last cohort that counted
-	missing  int64  // time of its lost cohorts, and of its pauses beyond minPause
-	least    int64  // time that the first week misses
-	compares bool   // whether predictions have been compared from the first day of a week on
-	present  takings
-	whole    takings      // present, when the last week ended; empty if that week was not whole
-	first    confseq.Mean // earnings in the first week
-}
-
-// take adds a cohort from one time to another, and starts the next week if this one is over, or the clock was set back.
-func (w *weeks) take(c *guarded, from, to int64, entry uint64) {
-	w.miss(w.until+int64(minPause), from)
-	if isBack := from < w.start; w.number == 0 || isBack || from-w.start >= int64(week) {
-		w.end(isBack, entry)
-		w.start, w.missing = from, 0
-	}
-	w.until = to
-	w.compares = w.compares || c.compared && from-w.start < int64(day)
-	w.present.add(c, w.compares)
-}
-
-// miss notes that nothing counts from one time to another.
-func (w *weeks) miss(from, to int64) {
-	w.missing += max(min(to, w.start+int64(week))-from, 0)
-}
-
-// end ends the present week.
-func (w *weeks) end(isBack bool, entry uint64) {
-	isWhole := w.number > 0 && !isBack && (w.number == 1 || w.missing <= w.least+int64(maxMissing))
-	w.whole = takings{}
-	if isWhole {
-		w.whole = w.present
-		if w.number == 1 || w.missing < w.least-int64(maxMissing) {
-			w.first, w.least = w.whole.earned, w.missing
-		}
-	}
-	if isWhole || w.number == 0 {
-		w.number++
-	}
-	if w.number <= 2 || !isWhole || w.whole.earned.N >= minPeriodSize {
-		w.present = takings{Entry: entry}
-	}
-}
-
-// weekdaysOf returns one bit for each weekday between two times.
-func weekdaysOf(from, to int64) (set uint64) {
-	for k := range min((to-1)/int64(day)-from/int64(day)+1, 7) {
-		set |= 1 << uint64((from/int64(day)+k)%7)
-	}
-	return set
+	lead      confseq.Mean // lead of the policy over chance: see Contrast
+	bins      bins
 }
 
 // guarded are a cohort's sums.
@@ -196,27 +125,17 @@ const (
 	apprenticeship = 500 // decisions
 	day            = 24 * time.Hour
 	week           = 7 * day
-	minPause       = day / 4 // nights without a visitor are no pause
-	maxMissing     = day / 2
 	minPeriod      = day
-	minPeriodSize  = 5000 // decisions
-	cohortShare    = 16   // of the attribution window
-	leastRatio     = 0.8  // least earnings as a multiple of predictions, in whole weeks
-	mostRatio      = 1.25
-	leastPast      = 0.9           // least earnings as a multiple of earnings at another time, in whole weeks
-	collapse       = 0.5           // least multiple within a period
+	minPeriodSize  = 5000          // decisions
+	cohortShare    = 16            // of the attribution window
+	collapse       = 0.5           // least earnings as a multiple
 	predictions    = "predictions" // the check's name
 )
 
 // Restart drops the sums and ends any alarm. Watching starts after an entry. How late sales are reported is still known:
-// a checkout that breaks with the change that restarts the guard must ring, too. Your own pages stay known, unless they
-// raised an alarm because demand may have fallen: it would ring again each week.
+// a checkout that breaks with the change that restarts the guard must ring, too. Your own pages stay known.
 func (g *Guard) Restart(entry uint64) {
-	next := Guard{Watch: g.Watch, Currency: g.Currency, since: entry, sales: g.sales.again(g.Watch.Window)}
-	if !g.keeps || g.Earnings == nil || g.Earnings.Check != "baseline" {
-		next.baseline, next.weekdays = g.baseline, g.weekdays
-	}
-	*g = next
+	*g = Guard{Watch: g.Watch, Currency: g.Currency, since: entry, baseline: g.baseline, sales: g.sales.again(g.Watch.Window)}
 	g.Entry = entry
 }
 
@@ -330,18 +249,14 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 		if c == nil {
 			return false, nil
 		}
-		from, to := c.Number*length, (c.Number+1)*length
 		if g.sales.taught += c.Sums.estimated.Sums.N; c.Lost() {
-			g.weeks.miss(from, to)
 			continue
 		}
-		g.take(&c.Sums, from, to, entry)
+		g.take(&c.Sums, c.Number*length, entry)
 		if c := g.test(); c != nil {
 			g.Earnings = &api.Alarm{Check: c.Name, Detail: g.detail(c), Time: time.Unix(0, now).UTC(), Entry: entry,
 				Chance: c.alpha}
-			if g.keeps = *c.Low > c.most || c.isWhole && c.Name != predictions; c.isWhole {
-				g.Entry = g.weeks.whole.Entry
-			}
+			g.keeps = *c.Low > c.most
 			g.cohorts = nil
 			return true, nil
 		}
@@ -349,23 +264,33 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 	return false, nil
 }
 
-// take adds a cohort from one time to another, and starts the next period if this one is over.
-func (g *Guard) take(c *guarded, from, to int64, entry uint64) {
-	if g.baseline.Add(&c.baseline); c.baseline.Sums.N > 0 {
-		g.weekdays |= weekdaysOf(from, to)
-	}
+// take adds a cohort that began at a time, and starts the next period if this one is over.
+func (g *Guard) take(c *guarded, from int64, entry uint64) {
+	g.baseline.Add(&c.baseline)
 	if g.period == 0 && g.earned.N+c.earned.Sums.N > apprenticeship ||
 		g.period > 0 && g.earned.N >= minPeriodSize && (from-g.start >= int64(minPeriod) || from < g.start) {
 		g.period++
-		g.sums, g.start = sums{takings: takings{Entry: entry}}, from
+		g.sums, g.start = sums{Entry: entry}, from
 	}
-	g.takings.add(c, c.compared)
+	g.earned.Add(&c.earned)
 	g.lead.Add(&c.lead)
 	if c.compared {
+		g.estimated.Add(&c.estimated)
+		g.predicted += c.predicted
 		g.bins.merge(&c.bins)
 	}
-	if g.period > 0 {
-		g.weeks.take(c, from, to, entry)
+	if g.period > 0 && !g.isOver {
+		g.takeFirst(c, from)
+	}
+}
+
+// takeFirst adds a cohort that began at a time to the first week. The week begins again if the clock was set back.
+func (g *Guard) takeFirst(c *guarded, from int64) {
+	if g.began == 0 || from < g.began {
+		g.first, g.began = confseq.Mean{}, from
+	}
+	if g.isOver = from-g.began >= int64(week); !g.isOver {
+		g.first.Add(&c.earned)
 	}
 }
 
@@ -374,52 +299,38 @@ type check struct {
 	api.GuardCheck
 	least, most float64 // it fails below and above
 	alpha       float64
-	isWhole     bool // whether it tests whole weeks
 }
 
-// checks returns the tests with enough decisions, those in the present period first.
+// checks returns the tests with enough decisions. Both sides of a test share its error, as do the two means of a
+// comparison with earnings at another time.
 func (g *Guard) checks() (all []check) {
 	if g.period == 0 {
 		return nil
 	}
-	if alpha := alphaOf(g.period); g.lead.N > 0 {
+	alpha := alphaOf(g.period)
+	if g.lead.N > 0 {
 		c := check{most: math.Inf(1), alpha: alpha}
 		c.set("chance", g.lead.N, g.lead.Low(alpha), g.lead.High(alpha), g.earned.Average())
 		all = append(all, c)
 	}
-	all = append(all, g.against(&g.takings, g.period, false)...)
-	if g.weeks.number > 1 {
-		all = append(all, g.against(&g.weeks.whole, g.weeks.number-1, true)...)
-	}
-	return all
-}
-
-// against compares takings with earnings at other times, and with predictions. It is the test of a number, from 1 on.
-// The tests in periods and those in weeks share the error, as do both sides.
-func (g *Guard) against(t *takings, number uint64, isWhole bool) (all []check) {
-	add := func(name string, m *confseq.Mean, low, mean, high, least, most float64) {
+	add := func(name string, m *confseq.Mean, low, mean, high, most float64) {
 		if low <= 0 || m.N == 0 {
 			return
 		}
-		c := check{least: least, most: most, alpha: alphaOf(number), isWhole: isWhole}
-		if !isWhole {
-			c.least, c.most = collapse, max(most, 1/collapse)
-		}
-		c.set(name, m.N, m.Low(c.alpha/4)/high, m.High(c.alpha/4)/low, m.Average()/mean)
+		c := check{least: collapse, most: most, alpha: alpha}
+		c.set(name, m.N, m.Low(alpha/2)/high, m.High(alpha/2)/low, m.Average()/mean)
 		all = append(all, c)
 	}
 	past := func(name string, m *confseq.Mean) {
 		low, high := m.Interval(guardError / 5)
-		add(name, &t.earned, low, m.Average(), high, leastPast, math.Inf(1))
+		add(name, &g.earned, low, m.Average(), high, math.Inf(1))
 	}
-	if !isWhole || g.weekdays == 1<<7-1 {
-		past("baseline", &g.baseline)
+	past("baseline", &g.baseline)
+	if g.isOver {
+		past("first-week", &g.first)
 	}
-	if !isWhole || g.weeks.number > 2 {
-		past("first-week", &g.weeks.first)
-	}
-	mean := t.predicted / float64(t.estimated.N)
-	add(predictions, &t.estimated, mean, mean, mean, leastRatio, mostRatio)
+	mean := g.predicted / float64(g.estimated.N)
+	add(predictions, &g.estimated, mean, mean, mean, 1/collapse)
 	return all
 }
 
@@ -454,11 +365,7 @@ func (g *Guard) detail(c *check) string {
 		return fmt.Sprintf("in %d decisions the policy earned at least %s less a decision than sets drawn by chance",
 			c.Decisions, api.Amount(-*c.High, g.Currency))
 	}
-	weeks := ""
-	if c.isWhole {
-		weeks = " of whole weeks"
-	}
-	return fmt.Sprintf("in %d decisions%s the policy earned between %.3g and %.3g times what %s", c.Decisions, weeks,
+	return fmt.Sprintf("in %d decisions the policy earned between %.3g and %.3g times what %s", c.Decisions,
 		max(*c.Low, 0), *c.High, map[string]string{"baseline": "the baseline did", "first-week": "it did in its first week",
 			predictions: "it predicted"}[c.Name])
 }

@@ -71,17 +71,11 @@ func (l *lot) fields(f *fields.Fields) {
 
 // Fields encodes or decodes the guard.
 func (g *Guard) Fields(f *fields.Fields) {
-	w := &g.weeks
-	f.Flag(&g.keeps, &w.compares)
-	f.Uvarint(&g.since, &g.period, &w.number, &g.weekdays)
-	f.Int64(&g.start, &w.start, &w.until, &w.missing, &w.least)
-	for _, t := range []*takings{&g.takings, &w.present, &w.whole} {
-		f.Uvarint(&t.Entry)
-		f.Float(&t.predicted)
-		t.earned.Fields(f)
-		t.estimated.Fields(f)
-	}
-	for _, m := range []*confseq.Mean{&g.lead, &w.first, &g.baseline} {
+	f.Flag(&g.keeps, &g.isOver)
+	f.Uvarint(&g.since, &g.period, &g.Entry)
+	f.Int64(&g.start, &g.began)
+	f.Float(&g.predicted)
+	for _, m := range []*confseq.Mean{&g.earned, &g.estimated, &g.lead, &g.first, &g.baseline} {
 		m.Fields(f)
 	}
 	g.bins.fields(f)

@@ -18,17 +18,8 @@ func (g *Guard) Report(fallback string) *api.Guard {
 		Overdue: time.Duration(g.sales.wait).Seconds(),
 		Checks:  g.sales.checks(),
 	}
-	checks := g.checks()
-	if c := g.test(); c != nil {
-		checks = append(checks, *c) // the check that raised the alarm
-	}
-	for _, c := range checks {
-		named := func(o api.GuardCheck) bool { return o.Name == c.Name }
-		if i := slices.IndexFunc(r.Checks, named); i >= 0 {
-			r.Checks[i] = c.GuardCheck // whole weeks show more than the present period
-		} else {
-			r.Checks = append(r.Checks, c.GuardCheck)
-		}
+	for _, c := range g.checks() {
+		r.Checks = append(r.Checks, c.GuardCheck)
 	}
 	for _, name := range g.policyChecks() {
 		if slices.ContainsFunc(r.Checks, func(c api.GuardCheck) bool { return c.Name == name }) {
@@ -40,8 +31,8 @@ func (g *Guard) Report(fallback string) *api.Guard {
 			c.Needs = apprenticeship + 1 - min(g.earned.N, apprenticeship)
 		case name == predictions:
 			c.Needs = apprenticeship + 1 - min(g.sales.taught, apprenticeship)
-		case name == "first-week" && g.weeks.number < 2:
-			c.From = new(time.Unix(0, g.weeks.start+int64(week)).UTC())
+		case name == "first-week" && !g.isOver:
+			c.From = new(time.Unix(0, g.began+int64(week)).UTC())
 		default:
 			c.Needs = 1
 		}

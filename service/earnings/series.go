@@ -26,7 +26,8 @@ type Series struct {
 	since uint64         // only later entries are in cohorts
 	leads Cohorts[leads] // leads of the policy over chance
 
-	elsewhere bool // whether the caller's sets were ever shown outside the mode shadow
+	now       int64 // when the series advanced last
+	elsewhere bool  // whether the caller's sets were ever shown outside the mode shadow
 }
 
 // leads is a cohort's leads, around the policy's earlier earnings per decision.
@@ -241,6 +242,7 @@ func (s *Series) leading(time int64, w *Watch) *bucket {
 
 // advance adds the cohorts of a length that are complete at a time.
 func (s *Series) advance(now, length int64) {
+	s.now = now
 	for c := s.leads.Next(now / length); c != nil; c = s.leads.Next(now / length) {
 		s.buckets[s.from(c.Number*length)].lead.Add(&c.Sums.block)
 	}
@@ -433,6 +435,7 @@ func (b *bucket) fields(f *fields.Fields) {
 func (s *Series) fields(f *fields.Fields) {
 	f.Uvarint(&s.policy.rounds, &s.since)
 	f.Float(s.policy.revenue.Parts())
+	f.Int64(&s.now)
 	f.Flag(&s.elsewhere)
 	s.leads.Fields(f, func() (l leads) { return l }, func(l *leads, f *fields.Fields) {
 		f.Float(&l.centre)

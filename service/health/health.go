@@ -25,9 +25,6 @@ const manyExpired = 50
 // manyEmpty is the share of empty pages from which on something is probably wrong.
 const manyEmpty = 0.05
 
-// share returns the percentage of a group's decisions that sold.
-func share(g api.Totals) float64 { return 100 * float64(g.Purchases) / float64(g.Rounds) }
-
 // quietRounds is for how many rounds after it was last counted something is still a warning.
 const quietRounds = 1000
 
@@ -231,7 +228,7 @@ func (l *list) learner(s *api.Stats) {
 	}
 }
 
-// predictions finds predictions that are wrong, and sales that fall.
+// predictions finds predictions that are wrong, and earnings that fell.
 func (l *list) predictions(s *api.Stats) {
 	if s.Unsound {
 		l.say("bad", "The predictions cannot be right: %s. Roll back to an earlier version.",
@@ -242,9 +239,10 @@ func (l *list) predictions(s *api.Stats) {
 		l.say("warning", "Predictions are far off: where %.0f%% of the shoppers should have bought, %.0f%% of %d "+
 			"did. A feature is missing, or tastes have changed.", 100*b.Predicted, 100*b.Observed, b.Rounds)
 	}
-	if d := s.Drift; d != nil && d.Fell {
-		l.say("warning", "Fewer pages sell than before: %.1f%% of the policy's last %d pages, %.1f%% before. Have prices, "+
-			"stock or the reporting of outcomes changed?",
-			share(d.Recent.ByPolicy), d.Recent.ByPolicy.Rounds, share(d.Before.ByPolicy))
+	if f := s.Fell; f != nil {
+		l.say("warning", "The policy's pages earn less than before: in the last four weeks %.2f to %.2f times as much a "+
+			"decision as in the weeks before. Do your other pages sell less, too? Then demand has fallen. Otherwise look for "+
+			"changes of prices, stock and the reporting of outcomes. To see whether the policy is at fault, hold some "+
+			"shoppers out or run an experiment. The warning ends by itself.", f.Low, f.High)
 	}
 }

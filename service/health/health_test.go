@@ -139,9 +139,6 @@ func TestHealthWaits(t *testing.T) {
 
 // The guard's findings are put into words of their own, with the true number of decisions.
 func TestHealthOfSales(t *testing.T) {
-	group := func(rounds, purchases uint64) api.Span {
-		return api.Span{ByPolicy: api.Totals{Rounds: rounds, Purchases: purchases}}
-	}
 	for _, c := range []struct {
 		stats api.Stats
 		want  string
@@ -180,9 +177,11 @@ func TestHealthOfSales(t *testing.T) {
 				"feature is missing, or tastes have changed.",
 		},
 		{
-			api.Stats{Drift: &api.Drift{Fell: true, Recent: group(1000, 100), Before: group(4000, 1200)}},
-			"warning: Fewer pages sell than before: 10.0% of the policy's last 1000 pages, 30.0% before. Have prices, " +
-				"stock or the reporting of outcomes changed?",
+			api.Stats{Fell: &api.Interval{Low: .612, Estimate: .65, High: .7}},
+			"warning: The policy's pages earn less than before: in the last four weeks 0.61 to 0.70 times as much a decision " +
+				"as in the weeks before. Do your other pages sell less, too? Then demand has fallen. Otherwise look for changes " +
+				"of prices, stock and the reporting of outcomes. To see whether the policy is at fault, hold some shoppers out " +
+				"or run an experiment. The warning ends by itself.",
 		},
 	} {
 		c.stats.Outcomes = 1

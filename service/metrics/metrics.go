@@ -109,8 +109,8 @@ func placementMetrics(s *api.Stats, each func(name, help string, v float64)) {
 		"overdue.", float64(guard.WithoutSale))
 	each("held_rounds", "Outcomes that the learner has not been given because of an alarm about sales.",
 		float64(guard.Held))
-	each("drift_fell", "1 if the policy certainly sells less than four fifths as often as before, over the last "+
-		"1000 or more decisions.", indicator(orZero(s.Drift).Fell))
+	each("earnings_fell", "1 if the policy certainly earned less than 0.9 times as much a decision in the last four weeks "+
+		"as in the twelve weeks before.", indicator(s.Fell != nil))
 	each("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did not "+
 		"happen.", indicator(s.Unsound))
 	each("policy_entry", "The last entry of the log that the policy has learned from.", float64(s.PolicyEntry))

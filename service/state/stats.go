@@ -48,6 +48,7 @@ func (v *View) Stats(first uint64) api.Stats {
 	s.Clipped, s.Outliers = p.sound.Clipped.Load(), learner.Outliers(current.Policy, config.Schema())
 	s.Categories, s.Guard = config.Schema().Categories(), p.Earnings.Guard.Report(p.fallsBack())
 	s.Guard.Held, s.Drift = p.held.Rounds, p.Earnings.Drift.Report()
+	s.Fell = p.Earnings.Series.Fell(config.Window())
 	s.ExplorationShare = float64(c.Chance) / float64(max(c.Offered, 1))
 	s.Gains = p.Gains(p.Earnings.Series.Recent(0, 0, 0))
 	return s

@@ -238,8 +238,6 @@ export interface Decision {
 
 export interface Drift {
   before: Span;
-  /** Whether the policy certainly sells less than four fifths as often as before; it is wrong for a placement once in a hundred placements at most, however often one looks. */
-  fell: boolean;
   recent: Span;
 }
 
@@ -568,7 +566,7 @@ export interface Guard {
   outcomes_held?: number | undefined;
   /** Age at which a decision without an outcome counts as one without a sale: at least four fifths of the latest sales are reported within half of it, unless the attribution window is shorter. Left out until enough sales show the delay. */
   overdue_seconds?: number | undefined;
-  /** The tests begin again with each period, of a day and 5000 decisions at least, tests of whole weeks after 5000 decisions; 0 are the first 500 decisions, which are not tested. */
+  /** The tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested. */
   period: number;
   /** Decisions in a row without a sale, up to the last decision with a known or overdue outcome. */
   without_sale: number;
@@ -581,13 +579,13 @@ export interface GuardCheck {
   detectable_fall?: number | undefined;
   /** When the check begins; left out if it does not wait for a time. */
   from?: string | undefined;
-  /** The policy earns at most this much more a decision than chance; of other checks, at most this multiple. Chance fails below 0. At the end of a week baseline and first-week fail below 0.9, and predictions outside 0.8 to 1.25. Within a period they fail below 0.5, and predictions also above 2. */
+  /** The policy earns at most this much more a decision than chance; of other checks, at most this multiple. Chance fails below 0. The others fail below 0.5, and predictions also above 2. */
   high?: number | undefined;
   /** The policy earns at least this much more a decision than chance; of other checks, at least this multiple. Left out before there are enough decisions. */
   low?: number | undefined;
   /** Number of decisions in a row without a sale that raises the alarm; check no-sale only. */
   max_silence?: number | undefined;
-  /** No-sale: whether anything sells; sales: whether the last 50 to 5,000 decisions sell at least half of what was predicted and sold before; the others compare what the policy earns with sets drawn by chance, what the caller showed in the mode shadow, its first week, its own predictions. All but chance compare whole weeks, and find only a collapse in between. */
+  /** No-sale: whether anything sells; sales: whether the last 50 to 5,000 decisions sell at least half of what was predicted and sold before; the others compare what the policy earns with sets drawn by chance, what the caller showed in the mode shadow, its first week, its own predictions. */
   name: "no-sale" | "sales" | "chance" | "baseline" | "first-week" | "predictions";
   /** The least number of further decisions before the check can fail. */
   needs_decisions?: number | undefined;
@@ -1011,7 +1009,7 @@ export interface Placement {
   explore?: "sets" | "swaps" | undefined;
   /** In the mode explore, the share of requests that explore; 0.05 if left out. */
   explore_share?: number | undefined;
-  /** What is shown while the guard has an alarm, except for earning more than predicted, or less than in other weeks: baseline, the caller's sets, which every request then has to have; version, the last good version's; if left out, the policy continues. */
+  /** What is shown while the guard has an alarm, except for earning more than predicted: baseline, the caller's sets, which every request then has to have; version, the last good version's; if left out, the policy continues. */
   fallback?: "baseline" | "version" | undefined;
   /** What is known about items and shoppers. */
   features: readonly Feature[];
@@ -1468,6 +1466,8 @@ export interface Stats {
   expired_early: number;
   /** Share of the decisions whose set was drawn uniformly. */
   exploration_share: number;
+  /** What the policy earned a decision in the last four weeks, as a multiple of what it earned in the twelve weeks before, or in fewer if it is younger: only while that is certainly below 0.9. */
+  fell?: Interval | undefined;
   /** Rounds that were lost because the learner's saved state could not be read. */
   forgotten: number;
   /** What the placement earns more than what it is compared with; empty without a comparison. The gains over chance and baseline are left out once a fiftieth of the decisions left memory before an outcome. */

@@ -258,8 +258,6 @@ class Decision(TypedDict):
 
 class Drift(TypedDict):
     before: Span
-    fell: bool
-    """Whether the policy certainly sells less than four fifths as often as before; it is wrong for a placement once in a hundred placements at most, however often one looks."""
     recent: Span
 
 
@@ -581,7 +579,7 @@ class Guard(TypedDict):
     overdue_seconds: NotRequired[float]
     """Age at which a decision without an outcome counts as one without a sale: at least four fifths of the latest sales are reported within half of it, unless the attribution window is shorter. Left out until enough sales show the delay."""
     period: int
-    """The tests begin again with each period, of a day and 5000 decisions at least, tests of whole weeks after 5000 decisions; 0 are the first 500 decisions, which are not tested."""
+    """The tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested."""
     without_sale: int
     """Decisions in a row without a sale, up to the last decision with a known or overdue outcome."""
 
@@ -1020,7 +1018,7 @@ class Placement(TypedDict):
     explore_share: NotRequired[float]
     """In the mode explore, the share of requests that explore; 0.05 if left out."""
     fallback: NotRequired[Literal["baseline", "version"]]
-    """What is shown while the guard has an alarm, except for earning more than predicted, or less than in other weeks: baseline, the caller's sets, which every request then has to have; version, the last good version's; if left out, the policy continues."""
+    """What is shown while the guard has an alarm, except for earning more than predicted: baseline, the caller's sets, which every request then has to have; version, the last good version's; if left out, the policy continues."""
     features: list[Feature]
     """What is known about items and shoppers."""
     holdout_share: NotRequired[float]
@@ -1476,6 +1474,8 @@ class Stats(TypedDict):
     """Decisions that left memory before the end of their attribution window; the policy learns nothing from them."""
     exploration_share: float
     """Share of the decisions whose set was drawn uniformly."""
+    fell: NotRequired[Interval]
+    """What the policy earned a decision in the last four weeks, as a multiple of what it earned in the twelve weeks before, or in fewer if it is younger: only while that is certainly below 0.9."""
     forgotten: int
     """Rounds that were lost because the learner's saved state could not be read."""
     gains: list[Gain]

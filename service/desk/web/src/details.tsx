@@ -95,7 +95,6 @@ function Drift(props: { of: Insight["drift"] }) {
           { title: "Earned of what was predicted", cell: (r) => percent(r.of.predicted > 0 ? r.of.earned / r.of.predicted : NaN) },
         ]}
       />
-      {drift.fell ? <p class="warning">The policy certainly sells less than four fifths as often as before.</p> : null}
     </Card>
   );
 }

@@ -12,7 +12,7 @@ export interface Insight {
   families?: { family: string; points: { learned: number; weight: number }[] }[];
   positions: { position: number; shown: number; taken: number; effect: number | null }[];
   calibration: { low: number; high: number; rounds: number; predicted: number; observed: number; standard_error: number }[];
-  drift?: { recent: Span; before: Span; fell: boolean };
+  drift?: { recent: Span; before: Span };
   exploration_share: number;
   lag_rounds: number;
   waiting_requests: number;

@@ -1,0 +1,58 @@
+package earnings
+
+import (
+	"slices"
+	"time"
+
+	"vitrine/service/api"
+)
+
+const (
+	recentWeeks = 4   // that are compared
+	pastWeeks   = 12  // that they are compared with, at most
+	leastPast   = 0.9 // least earnings as a multiple of earlier ones
+)
+
+// Fell returns the policy's earnings per decision in the last four whole weeks as a multiple of those in the twelve weeks
+// before, or in fewer if the policy is younger. It returns nil unless they certainly fell below leastPast. Over all
+// weeks, it errs with a probability of at most guardError/5.
+//
+// A week begins with the second of the policy's first decision, or with the bucket that contains it. So weekdays weigh
+// about the same on both sides. Earnings that stay low become the earlier ones within some months.
+//
+// Too many of the decisions that stay in memory are sales, so Fell knows nothing if more than a few left it.
+func (s *Series) Fell(window time.Duration) *api.Interval {
+	const week = int64(week / time.Second)
+	first := slices.IndexFunc(s.buckets, func(b bucket) bool { return b.arms[0].Rounds > 0 })
+	if first < 0 {
+		return nil
+	}
+	to, began := secondOf(s.now), s.buckets[first].start
+	if i := s.settled(s.now, window); i < len(s.buckets) {
+		to = min(to, s.buckets[i].start)
+	}
+	weeks := (to - began) / week
+	if weeks <= recentWeeks {
+		return nil
+	}
+	to = began + weeks*week
+	from := to - recentWeeks*week
+	var recent, before bucket
+	for i := range s.buckets {
+		switch b := &s.buckets[i]; {
+		case b.end() > to:
+		case b.start >= from:
+			recent.add(b)
+		case b.start >= from-pastWeeks*week:
+			before.add(b)
+		}
+	}
+	now, past := recent.mean(0), before.mean(0)
+	alpha := alphaOf(uint64(weeks-recentWeeks)) / 2
+	low, high := past.Low(alpha), now.High(alpha)
+	if low <= 0 || high >= leastPast*low ||
+		api.FewLost*recent.evicted > recent.closed() || api.FewLost*before.evicted > before.closed() {
+		return nil
+	}
+	return &api.Interval{Low: max(now.Low(alpha), 0) / past.High(alpha), Estimate: now.Average() / past.Average(), High: max(high, 0) / low}
+}
