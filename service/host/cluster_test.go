@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -261,6 +262,10 @@ func TestStreamIsLost(t *testing.T) {
 	fresh.Data, fresh.Log.URL, fresh.Listen = t.TempDir(), url, "127.0.0.1:0"
 	begins := func(*engine.Engine) error { return errors.New("it begins a new log") }
 	expect.Part(Run(t.Context(), fresh, Options{Opened: begins}))(t, "this log is empty, but another log wrote OBJ_vitrine-snapshots")
+	fatal.Or(js.Publish("$O.vitrine-snapshots.M."+base64.URLEncoding.EncodeToString([]byte("a")), nil))(t) // it is unreadable
+	ctx, stop := context.WithCancel(t.Context())
+	expect.Error(t, Run(ctx, fresh, Options{Opened: begins, Logger: slog.New(slog.NewTextHandler(stopper(stop), nil))}), nil,
+		"it waits for the snapshots")
 }
 
 // A leader that is stopped writes followers' decisions until its slowest caller gets an answer.

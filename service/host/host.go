@@ -566,10 +566,15 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 		return OpenEngine(ctx, l.Data, o, l.Logger)
 	}
 	at, unfetched := l.fetchSnapshot(ctx)
-	if err := emptied(ctx, l.store, unfetched, "OBJ_"+l.shared.SnapshotBucket()); err != nil {
+	bucket := "OBJ_" + l.shared.SnapshotBucket()
+	if err := emptied(ctx, l.store, unfetched, bucket); err != nil {
 		return nil, err
 	}
 	if unfetched != nil {
+		if _, empty := l.store.Position(ctx, 1); errors.Is(empty, eventlog.ErrBeyond) {
+			return nil, fmt.Errorf("%w: it is empty, and cannot begin before %s is read, because another log may have "+
+				"written it: %w", eventlog.ErrReopen, bucket, unfetched)
+		}
 		l.Logger.Warn("the snapshot beside the log is not used", "cause", unfetched.Error())
 	}
 	var follower atomic.Pointer[engine.Engine]

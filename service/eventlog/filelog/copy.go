@@ -13,9 +13,13 @@ import (
 // copyName is the file that marks a log whose copy is not finished.
 const copyName = "copying"
 
-// checkCopy refuses to write to a log whose copy is not finished, unless this store is to finish it.
+// checkCopy refuses to write to a log whose copy is not finished, unless this store is to finish it. It marks a copy that
+// begins, because the copy may be interrupted at any time.
 func (s *Store) checkCopy() error {
-	if _, err := os.Stat(filepath.Join(s.options.Dir, copyName)); err == nil && !s.options.Copies {
+	switch _, err := os.Stat(filepath.Join(s.options.Dir, copyName)); {
+	case s.options.Copies && !Exists(s.options.Dir):
+		return s.MarkCopy(context.Background(), true)
+	case err == nil && !s.options.Copies:
 		return fmt.Errorf("%w: %s", eventlog.ErrUnfinished, s.options.Dir)
 	}
 	return nil

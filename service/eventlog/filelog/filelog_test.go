@@ -154,6 +154,19 @@ func TestRemovalBesideAppends(t *testing.T) {
 	}
 }
 
+// A copy is unfinished from its first moment, until its maker says otherwise.
+func TestCopyBegins(t *testing.T) {
+	o := filelog.Options{Dir: t.TempDir(), Copies: true}
+	for range 2 { // it may be interrupted at once, and repeated
+		openWith(t, o).Close()
+		expect.Fails(filelog.Open(t.Context(), filelog.Options{Dir: o.Dir}))(t, eventlog.ErrUnfinished)
+	}
+	c := openWith(t, o)
+	fatal.If(t, errors.Join(c.MarkCopy(t.Context(), false), c.Close()))
+	openWith(t, o).Close() // a later copy marks the log when it has entries to copy
+	open(t, o.Dir)
+}
+
 // A log that continues another one keeps its identity, sequence and running hash.
 func TestStart(t *testing.T) {
 	start := eventlog.Position{Log: eventlog.NewIdentity(), Sequence: 41, Hash: [16]byte{7}}
