@@ -1,17 +1,33 @@
 package engine
 
 import (
+	"context"
 	"math"
 	"testing"
 	"time"
 
 	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/catalogue"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/page"
 	"vitrine/service/setup"
 )
+
+// PutCounted is PutItems, and returns how many records it has made.
+func (e *Engine) PutCounted(ctx context.Context, name string, items []api.CatalogueItem) (made int, err error) {
+	_, err = e.writeItems(ctx, name, 0, edits{
+		n: len(items), field: "/items/%d", id: func(i int) string { return items[i].ID },
+		record: func(c *catalogue.Catalogue, i int, field string) (string, bool, error) {
+			made++
+			record, err := catalogue.Encode(&items[i], c.Split().Schema(), field)
+			return record, true, err
+		},
+	})
+	return made, err
+}
 
 // Fitting returns how many entries, from the first, one append gets.
 func Fitting(entries [][]byte) int { return fitting(entries) }

@@ -126,23 +126,14 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 		return nil, unfinished(err, what+": send the request again; items that were already changed stay as they are")
 	}
 	for from := 0; from < d.n; {
-		k, err := d.chunk(v, from, twins)
-		if err != nil {
-			return fail(err, from, from)
+		k, to, err := e.submitItems(ctx, v, &d, from, twins, now)
+		if errors.Is(err, page.ErrStale) {
+			if v, err = e.ownItems(name); err == nil {
+				continue
+			}
 		}
-		if len(k.places) > 0 {
-			isLeft, err := e.submitItems(ctx, v, k, d.field, now)
-			if errors.Is(err, page.ErrStale) {
-				if v, err = e.ownItems(name); err == nil {
-					continue
-				}
-			}
-			switch {
-			case err != nil && isLeft:
-				return fail(err, from, from)
-			case err != nil:
-				return fail(err, from, k.to)
-			}
+		if err != nil {
+			return fail(err, from, to)
 		}
 		answer.Changed, answer.Clipped = answer.Changed+len(k.places), answer.Clipped+k.clipped
 		answer.Unknown = append(answer.Unknown, k.unknown[:min(len(k.unknown), maxUnknown-len(answer.Unknown))]...)
@@ -266,37 +257,46 @@ func (d *edits) chunk(v *View, from int, twins map[int]bool) (*chunk, error) {
 	return k, nil
 }
 
-// submitItems writes a chunk. It returns page.ErrStale if the placement or its catalogue changed after the chunk was
-// made. isLeft reports that the chunk was not written and will not be.
-func (e *Engine) submitItems(ctx context.Context, v *View, k *chunk, at string, now int64) (isLeft bool, err error) {
+// submitItems makes and writes a chunk of the items from a number on. It returns page.ErrStale if the placement or its
+// catalogue changed meanwhile. After an error the items up to a number may have been written, and no later ones.
+func (e *Engine) submitItems(ctx context.Context, v *View, d *edits, from int, twins map[int]bool,
+	now int64) (k *chunk, to int, err error) {
+	leave, err := e.pushes.Take(ctx, v.Page.Name) // or all changes but one would make their chunks in vain
+	if err != nil {
+		return nil, from, err
+	}
+	defer leave()
+	if k, err = d.chunk(v, from, twins); err != nil || len(k.places) == 0 {
+		return k, from, err
+	}
 	change, err := v.Page.Catalogue.NewChange(k.body.Put, k.body.Deleted)
 	var misfit *catalogue.ItemError
 	var field *api.FieldError
 	if errors.As(err, &misfit) && errors.As(err, &field) {
-		return true, api.Fieldf(fmt.Sprintf(at, k.places[misfit.Index])+strings.TrimPrefix(field.Field, "/items/0"),
+		return k, from, api.Fieldf(fmt.Sprintf(d.field, k.places[misfit.Index])+strings.TrimPrefix(field.Field, "/items/0"),
 			"%s", field.Message)
 	}
 	if err != nil {
-		return true, api.Fieldf("/items", "%v", err)
+		return k, from, api.Fieldf("/items", "%v", err)
 	}
 	k.clipped = change.Clipped
 	g := &catalogue.Staged{Items: v.Page.Catalogue, Change: change, Held: v.Page.Catalogue.MaxBytes(change)}
-	err = e.state.Budget.Hold(g.Held)
-	if err != nil {
+	if err = e.state.Budget.Hold(g.Held); err != nil {
 		v.Page.Catalogue.DropLists() // decisions make them again if there is room
 		err = e.state.Budget.Hold(g.Held)
 	}
 	if err != nil {
-		return true, fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service "+
+		return k, from, fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service "+
 			"more, in [limits] memory", v.Page.Name, ErrMemory, err, g.Held)
 	}
 	err = e.submit(ctx, func(b *state.Batch) error {
 		return b.ChangeItems(v, g, k.version, &eventlog.Event{Time: now, Placement: v.Page.Name, Body: &k.body})
 	})
-	if isLeft = g.Claim(); isLeft { // the writer did not take it, and never will
+	if g.Claim() { // the writer did not take it, and never will
 		e.state.Budget.Charge(-g.Held)
+		return k, from, err
 	}
-	return isLeft, err
+	return k, k.to, err
 }
 
 // MaxPage is the largest page of a catalogue.

@@ -465,6 +465,29 @@ func TestLargeItemsChange(t *testing.T) {
 	}
 }
 
+// Parallel changes of a catalogue take turns, so that none is made in vain.
+func TestParallelPushes(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+"}")
+	putItems(t, e, "home", goods(1, 1)) // the brands are known
+	const pushes, n = 8, 100
+	var all sync.WaitGroup
+	for k := range pushes {
+		items := goods(uint64(k), n)
+		for i := range items {
+			items[i].ID = fmt.Sprintf("%d:%d", k, i)
+			items[i].Payload = []byte(`"` + strings.Repeat("x", 16_000) + `"`)
+		}
+		all.Go(func() {
+			made, err := e.PutCounted(t.Context(), "home", items)
+			expect.Error(t, err, nil)
+			expect.Equal(t, made, n, "records")
+		})
+	}
+	all.Wait()
+	expect.Equal(t, fatal.Or(e.Items("home", 0, 1))(t).Count, pushes*n+1, "items")
+}
+
 // An error in a later chunk says how many items were changed, and values beyond their features' bounds are counted.
 func TestPartsOfAPatch(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"vitrine/service/budget"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/shoppers"
@@ -34,6 +35,7 @@ type Engine struct {
 
 	proposals  chan *proposal
 	crowded    chan *crowding
+	pushes     budget.Turns  // of changes of catalogues
 	asking     chan struct{} // holds a token while the log is asked for its first entry
 	firstAt    time.Time     // when the last question ended; the token guards it
 	firstErr   error         // of that question; the token guards it
