@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Places counts what is in progress, such as requests or listeners. It is safe for concurrent use.
@@ -53,39 +54,56 @@ func (p *Places) Taken() int {
 	return p.all
 }
 
-// AtOnce is how many long answers are computed at once.
-const AtOnce = 2
+const (
+	atOnce = 2           // long answers
+	calm   = time.Second // after a key's turn
+)
 
-// Turns lets keys compute long answers in turn: one of a key at a time, and [AtOnce] in all, so that decisions find a
-// processor. The zero value is ready. Turns is safe for concurrent use.
+// Turns lets keys compute long answers in turn: one of a key at a time, and two in all, so that decisions find a
+// processor. A third place is for keys without a turn in the last second, so that two keys with one answer after the other
+// do not hold up the rest. The zero value is ready. Turns is safe for concurrent use.
 type Turns struct {
-	mu    sync.Mutex
-	all   chan struct{}
-	byKey map[string]chan struct{}
+	mu        sync.Mutex
+	all, rare chan struct{}
+	byKey     map[string]*ownTurn
+}
+
+type ownTurn struct {
+	turn chan struct{}
+	last time.Time // when the last one ended; the turn guards it
 }
 
 // Take waits for a key's turn, which lasts until the caller calls leave. It returns ctx's error if ctx ends first.
 func (t *Turns) Take(ctx context.Context, key string) (leave func(), err error) {
 	t.mu.Lock()
 	if t.byKey == nil {
-		t.all, t.byKey = make(chan struct{}, AtOnce), map[string]chan struct{}{}
+		t.all, t.rare, t.byKey = make(chan struct{}, atOnce), make(chan struct{}, 1), map[string]*ownTurn{}
 	}
 	own := t.byKey[key]
 	if own == nil {
-		own = make(chan struct{}, 1)
+		own = &ownTurn{turn: make(chan struct{}, 1)}
 		t.byKey[key] = own
 	}
 	t.mu.Unlock()
 	select {
-	case own <- struct{}{}:
+	case own.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	end := func(place chan struct{}) func() {
+		return func() { <-place; own.last = time.Now(); <-own.turn }
+	}
+	rare := t.rare
+	if time.Since(own.last) < calm {
+		rare = nil // blocks
+	}
 	select {
 	case t.all <- struct{}{}:
-		return func() { <-t.all; <-own }, nil
+		return end(t.all), nil
+	case rare <- struct{}{}:
+		return end(rare), nil
 	case <-ctx.Done():
-		<-own
+		<-own.turn
 		return nil, ctx.Err()
 	}
 }

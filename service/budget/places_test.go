@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
@@ -28,32 +29,44 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A key computes one long answer at a time, and all keys compute two. Others wait for their turn.
+// A key computes one long answer at a time, and all keys compute two, or three if one of them is calm. Others wait.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns budget.Turns
-		a := fatal.Or(turns.Take(t.Context(), "a"))(t)
+		take := func(key string) func() { return fatal.Or(turns.Take(t.Context(), key))(t) }
 		impatient, cancel := context.WithCancel(t.Context())
 		cancel()
-		expect.Fails(turns.Take(impatient, "a"))(t, context.Canceled)
-		b := fatal.Or(turns.Take(t.Context(), "b"))(t)
-		expect.Fails(turns.Take(impatient, "c"))(t, context.Canceled)
+		for range 2 { // in turn two without a pause
+			a := take("a")
+			expect.Fails(turns.Take(impatient, "a"))(t, context.Canceled)
+			b := take("b")
+			a()
+			b()
+		}
+		a, b := take("a"), take("b")
+		c := take("c")
+		expect.Fails(turns.Take(impatient, "d"))(t, context.Canceled)
+		c()
 		took := map[string]bool{}
 		for _, key := range []string{"a", "c"} {
 			go func() {
-				defer fatal.Or(turns.Take(t.Context(), key))(t)()
+				defer take(key)()
 				took[key] = true
 			}()
 			synctest.Wait()
 		}
-		expect.Equal(t, len(took), 0, "turns while two compute")
+		expect.Equal(t, len(took), 0, "turns while two compute that are not calm")
 		b()
 		synctest.Wait()
 		if !took["c"] || took["a"] {
 			t.Errorf("after b's turn %v, want only c's", took)
 		}
+		time.Sleep(time.Second)
+		b, c = take("b"), take("c")
 		a()
 		synctest.Wait()
 		expect.Equal(t, took["a"], true, "a's second turn after its first")
+		b()
+		c()
 	})
 }

@@ -72,7 +72,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		store: o.Store, recent: offer.NewCandidateCache(), applied: o.Applied, gather: o.Gather, shoppers: o.Shoppers,
 		newID:     o.NewID,
 		flights:   flights{keys: map[shoppers.Key]int{}},
-		proposals: make(chan *proposal, 256), crowded: make(chan *crowding), searching: make(chan struct{}, 1),
+		proposals: make(chan *proposal, 256), crowded: make(chan *crowding),
 		asking: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{}),
 		follower:  follower{log: o.Follow, leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm, clock: o.Clock},

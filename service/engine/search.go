@@ -12,9 +12,9 @@ import (
 type searchKey struct{}
 
 // WithSearch returns a context with which Decision and Explain search the whole log for a decision that is no longer
-// remembered. One search runs at a time.
-func WithSearch(ctx context.Context) context.Context {
-	return context.WithValue(ctx, searchKey{}, true)
+// remembered, in the turn that the function waits for.
+func WithSearch(ctx context.Context, turn func() (leave func(), err error)) context.Context {
+	return context.WithValue(ctx, searchKey{}, turn)
 }
 
 // Decision returns a remembered decision of a placement, or ErrNotFound. Other errors are ErrUnread and ctx's.
@@ -47,31 +47,30 @@ func (e *Engine) anyDecision(ctx context.Context, placement, id string) (*state.
 
 // search finds a decision in the log and what became of it, or returns nil. The errors are ctx's and the log's.
 func (e *Engine) search(ctx context.Context, placement, id string) (*state.Lookup, error) {
-	if ctx.Value(searchKey{}) == nil {
+	turn, ok := ctx.Value(searchKey{}).(func() (func(), error))
+	if !ok {
 		return nil, nil
 	}
 	v, err := e.View(placement)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case e.searching <- struct{}{}:
-		defer func() { <-e.searching }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	leave, err := turn()
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	last := e.Sequence()
-	if f := e.found; f.placement == placement && f.id == id && f.sequence == last {
+	if f := e.found.Load(); f != nil && f.placement == placement && f.id == id && f.sequence == last {
 		return f.lookup, nil
 	}
 	from, err := e.firstEntry(ctx)
 	if err != nil {
 		return nil, err
 	}
-	from = max(from, v.Page.Born+1)
 	var lookup *state.Lookup
-	sequence, name := from-1, []byte(id)
-	for entry, err := range e.store.Entries(ctx, from) {
+	sequence, name := max(from, v.Page.Born+1)-1, []byte(id)
+	for entry, err := range e.store.Entries(ctx, sequence+1) {
 		if err != nil {
 			return nil, err
 		}
@@ -95,6 +94,6 @@ func (e *Engine) search(ctx context.Context, placement, id string) (*state.Looku
 			lookup.Add(event.Body)
 		}
 	}
-	e.found = found{placement, id, last, lookup}
+	e.found.Store(&found{placement, id, last, lookup})
 	return lookup, nil
 }

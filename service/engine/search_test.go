@@ -49,7 +49,8 @@ func TestSearch(t *testing.T) {
 		fatal.If(t, e.Outcome(t.Context(), "home", id, "", 2))
 	}
 	wait(t, e)
-	search := engine.WithSearch(t.Context())
+	searches := 0
+	search := engine.WithSearch(t.Context(), func() (func(), error) { searches++; return func() { searches += 10 }, nil })
 	for id, want := range before {
 		_, err := e.Decision(t.Context(), "home", id)
 		is(t, "without a search", err, engine.ErrNotFound)
@@ -61,6 +62,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s is explained by %+v", id, why)
 		}
 	}
+	expect.Equal(t, searches, 11*2*len(before), "turns of searches, taken and left")
 	for _, missing := range []string{"ever", "late"} { // parts of other ids
 		expect.Fails(e.Decision(search, "home", missing))(t, engine.ErrNotFound, missing)
 	}
@@ -72,6 +74,7 @@ func TestSearch(t *testing.T) {
 	expect.Equal(t, turns, 11, "one turn taken, and left")
 	turn = func() (func(), error) { return nil, context.DeadlineExceeded }
 	expect.Fails(e.Explain(search, "home", "chosen", 3, turn))(t, context.DeadlineExceeded, "without a turn")
+	expect.Fails(e.Decision(engine.WithSearch(t.Context(), turn), "home", "chosen"))(t, context.DeadlineExceeded, "without a turn")
 	_, err := e.Decision(search, "nowhere", "chosen")
 	is(t, "of no placement", err, engine.ErrNotFound)
 }
@@ -98,7 +101,7 @@ func TestSearchOfAnUnreadLog(t *testing.T) {
 	e := opened(t, engine.Options{Store: log})
 	put(t, e, "home", `{"max_size":2,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"}]}`)
 	log.err = &eventlog.DamageError{Sequence: 2, Err: io.ErrUnexpectedEOF}
-	search := engine.WithSearch(t.Context())
+	search := engine.WithSearch(t.Context(), func() (func(), error) { return func() {}, nil })
 	expect.Fails(e.Decision(search, "home", "gone"))(t, io.ErrUnexpectedEOF)
 	log.err = nil
 	_, err := e.Decision(search, "home", "gone")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"vitrine/service/budget"
@@ -35,14 +36,13 @@ type Engine struct {
 
 	proposals  chan *proposal
 	crowded    chan *crowding
-	pushes     budget.Turns  // of changes of catalogues
-	asking     chan struct{} // holds a token while the log is asked for its first entry
-	firstAt    time.Time     // when the last question ended; the token guards it
-	firstErr   error         // of that question; the token guards it
-	searching  chan struct{} // holds a token while a search reads the log
-	found      found         // of the last search; the token guards it
-	quit       chan struct{} // closed by Close
-	stopped    chan struct{} // closed by the writer
+	pushes     budget.Turns          // of changes of catalogues
+	asking     chan struct{}         // holds a token while the log is asked for its first entry
+	firstAt    time.Time             // when the last question ended; the token guards it
+	firstErr   error                 // of that question; the token guards it
+	found      atomic.Pointer[found] // of the last search
+	quit       chan struct{}         // closed by Close
+	stopped    chan struct{}         // closed by the writer
 	closing    sync.Once
 	group      []*proposal // for the next commit; owned by the writer
 	failure    error       // why writing stopped; owned by the writer, readable after it stopped

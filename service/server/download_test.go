@@ -1,11 +1,13 @@
 package server
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"vitrine/internal/expect"
 )
 
 // timed notes the deadline of the next write.
@@ -16,16 +18,18 @@ type timed struct {
 
 func (w *timed) SetWriteDeadline(at time.Time) error { w.deadline = at; return nil }
 
-// Each part of a download gets its own deadline, so a reader who stalls loses its place.
+func (w *timed) Write(b []byte) (int, error) { time.Sleep(time.Second); return len(b), nil }
+
+// Each part of a download gets its own deadline, so a reader who stalls or crawls loses its place.
 func TestDownloadDeadline(t *testing.T) {
-	w := &timed{ResponseRecorder: *httptest.NewRecorder()}
-	d := &download{w, http.NewResponseController(w)}
-	for range 2 {
-		begin := time.Now()
-		w.deadline = time.Time{}
-		_, _ = io.WriteString(d, "x")
-		if after := w.deadline.Sub(begin); after < downloadWrite {
-			t.Errorf("the deadline of a part is after %v, want %v", after, downloadWrite)
+	synctest.Test(t, func(t *testing.T) {
+		w := &timed{ResponseRecorder: *httptest.NewRecorder()}
+		d := &download{w: w, control: http.NewResponseController(w)}
+		for k, want := range []time.Duration{10, 9, 8, 7, 10, 9} {
+			begin := time.Now()
+			_, _ = d.Write(make([]byte, downloadPart/3))
+			expect.Equal(t, w.deadline.Sub(begin), want*time.Second, "time for write", k)
+			time.Sleep(time.Minute) // of the server's own
 		}
-	}
+	})
 }

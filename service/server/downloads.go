@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	downloadWrite = 10 * time.Second // for a caller to read a part of a download; a caller that stalls loses its place
+	downloadWrite = 10 * time.Second // for a caller to read a part of a download; a caller that stalls or crawls loses its place
+	downloadPart  = 64 << 10
 
 	maxExports    = 4 // at once; each reads the log and holds a snapshot in memory
 	maxKeyExports = 2 // at once, of one of several keys
@@ -44,7 +45,7 @@ func (s *Server) export(c *call) error {
 		c.w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	if err := s.options.Export(c.ctx, &download{&c.w, http.NewResponseController(&c.w)}, c.placement); err != nil {
+	if err := s.options.Export(c.ctx, &download{w: &c.w, control: http.NewResponseController(&c.w)}, c.placement); err != nil {
 		if c.w.status == 0 {
 			h.Del("Content-Disposition")
 			return err
@@ -62,10 +63,17 @@ func (s *Server) export(c *call) error {
 type download struct {
 	w       io.Writer
 	control *http.ResponseController
+	part    int           // bytes
+	left    time.Duration // to read the rest of the part
 }
 
 func (d *download) Write(b []byte) (int, error) {
-	// An error means that deadlines are not supported, as in tests without a connection.
-	_ = d.control.SetWriteDeadline(time.Now().Add(downloadWrite))
-	return d.w.Write(b)
+	if d.part -= len(b); d.part < 0 {
+		d.part, d.left = downloadPart, downloadWrite
+	}
+	begin := time.Now()
+	_ = d.control.SetWriteDeadline(begin.Add(d.left)) // an error: not supported, as in tests without a connection
+	n, err := d.w.Write(b)
+	d.left -= time.Since(begin)
+	return n, err
 }
