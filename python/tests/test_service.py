@@ -44,6 +44,7 @@ def test_a_day(client: vitrine.Client) -> None:
     client.correct("day", page["decision_id"], id="return-1", item=taken)
     assert client.get_decision("day", page["decision_id"])["status"] == "chosen"
     assert client.list_items("day", limit=2)["items"][0]["id"] == "sku0"
+    assert [found["item"]["id"] for found in client.shelf("day", id=["sku3", "sku1"])["items"]] == ["sku3", "sku1"]
     etag = client.request("GET", "/v1/placements/day").headers["ETag"]
     client.put_placement("day", if_match=etag, **client.get_placement("day"))
     config = client.get_placement("day")

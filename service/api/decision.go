@@ -189,7 +189,7 @@ func (r *Reward) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 // Request asks for a decision: which of the items to show.
 type Request struct {
 	Decision  string   `json:"decision_id,omitzero" maxLength:"128" doc:"the caller's id for the decision, of letters, digits, '.', '_', '-' and ':'; the same id and request have the same answer. Whoever knows an id may report its outcome, so draw it by chance, such as a UUID. If left out, the service draws one"`
-	Items     []Item   `json:"items,omitzero" doc:"candidates with their features"`
+	Items     []Item   `json:"items,omitzero" doc:"candidates with their features. An empty list is an error without candidates or a filter"`
 	User      Values   `json:"shopper,omitzero" doc:"features of the shopper, by name"`
 	MaxSize   int      `json:"max_size,omitzero" minimum:"1" doc:"the max number of items to show; the placement's max_size if left out"`
 	MinSize   int      `json:"min_size,omitzero" minimum:"0" maximum:"1000" doc:"the min number of items to show, in addition to the placement's min_size"`

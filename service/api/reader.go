@@ -64,6 +64,7 @@ func (p *RequestReader) begin(text []byte, maxItems int) {
 		p.limit = keysOf("items", "feature", "attribute", "group", "min", "max")
 		p.slot = keysOf("id", "exclude")
 		p.features, p.user = anyKeys(maxNames), anyKeys(maxNames)
+		p.items = []Item{} // without an item, too
 	}
 	for _, k := range []*keys{&p.request, &p.item, &p.limit, &p.slot, &p.features, &p.user} {
 		k.forget()

@@ -65,7 +65,7 @@ func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Re
 	holds bool) (*offer.Offer, error) {
 	follows, seen := e.isFollower.Load(), v.Current()
 	asked := time.Now()
-	r, shopper, key, err := e.recognize(ctx, seen, r, now, true)
+	r, shopper, key, err := e.recognize(ctx, seen, r, now, seen.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -127,7 +127,7 @@ func (e *Engine) Try(ctx context.Context, v *View, r *api.Request, now int64) (*
 		return nil, nil, err
 	}
 	seen := v.Current()
-	if r, seen.Shopper, _, err = e.recognize(ctx, seen, r, now, false); err != nil {
+	if r, seen.Shopper, _, err = e.recognize(ctx, seen, r, now, ""); err != nil {
 		return nil, nil, err
 	}
 	return v.Try(ctx, seen, r, now, typical)

@@ -39,9 +39,9 @@ func (f *flights) use(k shoppers.Key) bool {
 
 // recognize returns a request with the name of its shopper in place of the id, if the placement remembers shoppers, and
 // the shopper's past. So the log holds no id, not even in the hash of an experiment's unit. A new
-// shopper gets a name if draws is set, and otherwise stays unknown.
+// shopper gets a name for the placement drawsFor, and stays unknown if that is "".
 func (e *Engine) recognize(ctx context.Context, v *page.View, r *api.Request, now int64,
-	draws bool) (_ *api.Request, _ page.Shopper, key shoppers.Key, err error) {
+	drawsFor string) (_ *api.Request, _ page.Shopper, key shoppers.Key, err error) {
 	if v.Config.ShopperHistory == nil || r.ShopperID == "" {
 		return r, page.Shopper{}, key, nil
 	}
@@ -51,10 +51,6 @@ func (e *Engine) recognize(ctx context.Context, v *page.View, r *api.Request, no
 	if e.shoppers == nil {
 		return nil, page.Shopper{}, key, api.Fieldf("/shopper_id", "this program has no keys of shoppers: ask "+
 			"the service, or leave the shopper out")
-	}
-	drawsFor := ""
-	if draws {
-		drawsFor = v.Name
 	}
 	if key, err = e.shoppers.Key(ctx, r.ShopperID, drawsFor); err != nil {
 		return nil, page.Shopper{}, key, keysError(ctx, err)

@@ -53,7 +53,7 @@ func (c *candidates) at(slot int32) (i int, ok bool) {
 
 // AsksCatalogue reports whether the request draws candidates from the catalogue.
 func (r *Request) AsksCatalogue() bool {
-	return r.said == nil && (r.Candidates != nil || r.Filter != "" || len(r.Items) == 0)
+	return r.said == nil && (r.Candidates != nil || r.Filter != "" || r.Items == nil)
 }
 
 // drewOnCatalogue reports whether candidates came from the catalogue. A trial has copied them.

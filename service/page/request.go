@@ -132,6 +132,9 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 
 // checkItems validates the items that the request brings, but for their features, and indexes them by id.
 func (r *Request) checkItems(index map[string]int) error {
+	if len(r.Items) == 0 && r.said == nil && !r.AsksCatalogue() {
+		return errNoItems
+	}
 	for i, v := range r.revenue {
 		if !(v >= 0 && v <= api.MaxAmount) {
 			return api.CheckAmount(fmt.Sprintf("/items/%d/revenue", i), v, 0)

@@ -194,7 +194,7 @@ func (s *Server) activate(c *call) error {
 	return c.done(s.engine.Activate(c.ctx, c.placement, c.PathValue("id"), c.now))
 }
 
-var errChoice = &api.FieldError{Field: "/choice", Message: "an outcome needs a choice, which is the id of an item that was shown or null for none, or choices"}
+var errChoice = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none, unless there are choices"}
 
 // searching returns the context of a call that may ask to search the log for a forgotten decision.
 func (c *call) searching() (context.Context, error) {

@@ -163,6 +163,7 @@ func TestNothingToShow(t *testing.T) {
 	}{
 		{nil, `{}`, "#/items", "must have at least one item"},
 		{nil, `{"items":[{"id":"own","features":{"price":9}}],"filter":"price < 10"}`, "#/filter", "not on the request's own"},
+		{[]bool{true}, `{"items":[]}`, "#/items", "must have at least one item"},
 		{[]bool{false}, `{}`, "#/items", "no item of the catalogue is available now"},
 		{[]bool{false}, `{"filter":"price < 10"}`, "#/filter", "no item that is available satisfies it"},
 		{[]bool{false}, `{"candidates":[]}`, "#/candidates", "must have at least one id"},

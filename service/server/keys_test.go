@@ -307,6 +307,8 @@ func TestPlacesOfAKey(t *testing.T) {
 	go func() { done <- s.ask("POST", "/v1/placements/home/decisions", `{`+items+`}`) }()
 	<-store.waiting
 	s.problem(503, "busy", "", "GET", "/v1/placements", "")
+	expect.Contains(t, s.log.String(), `"problem":"urn:vitrine:problem:busy"`, "output")
+	expect.Equal(t, strings.Contains(s.log.String(), `"level":"ERROR"`), false, "a caller's own limit is an error")
 	s.token = b
 	s.want(200, "GET", "/v1/placements", "")
 	close(store.gate)

@@ -122,7 +122,7 @@ func (s *series) observe(c *call, took time.Duration) {
 	}
 	if s.refused != nil && isRefusal(c.w.status) {
 		placement := c.placement
-		if _, err := c.server.engine.Config(placement); err != nil { // or callers could name any number of series
+		if _, err := c.server.engine.Config(placement); err != nil || !c.mine(placement) { // or callers could name any number of series
 			placement = ""
 		}
 		s.refused.WithLabelValues(placement).Inc()

@@ -15,6 +15,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
+	"vitrine/service/keys"
 	"vitrine/service/metrics"
 	"vitrine/service/server"
 )
@@ -109,6 +110,21 @@ func TestFewSeries(t *testing.T) {
 	if after := ours(); after-before != 14+2+1+1 {
 		t.Errorf("a route that is used adds %d series", after-before)
 	}
+}
+
+// A key cannot make another placement look refused.
+func TestRefusedByAnotherKey(t *testing.T) {
+	token, key := keys.New("other", keys.ScopeDecide)
+	key.Placements = []string{"other"}
+	owner, whole := keys.New("whole", keys.Scopes...)
+	s, _ := locked(t, key.Table()+whole.Table())
+	s.token = owner
+	s.want(201, "PUT", "/v1/placements/home", home)
+	s.token = token
+	s.want(404, "POST", "/v1/placements/home/decisions", `{}`)
+	s.token = owner
+	expect.Equal(t, s.gauge(`vitrine_decisions_refused_total{placement=""}`), 1, "refused decisions of unknown placements")
+	expect.Equal(t, strings.Count(s.want(200, "GET", "/metrics", "").body, "vitrine_decisions_refused_total{"), 1, "series")
 }
 
 // Decisions that their callers must mend are counted by placement, and names of placements that do not exist make no series.

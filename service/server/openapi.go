@@ -220,8 +220,11 @@ func (rt *route) describe(registry huma.Registry) *huma.Operation {
 	entry := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: new(0.0)}
 	for _, q := range rt.query {
 		p := &huma.Param{Name: q.name, In: "query", Description: q.doc, Schema: text}
-		if slices.Contains([]string{"from", "limit", "seconds", "points"}, q.name) { // see whole
+		switch q.name {
+		case "from", "limit", "seconds", "points": // see whole
 			p.Schema = &huma.Schema{Type: huma.TypeInteger, Minimum: new(0.0)}
+		case "id": // see queried
+			p.Schema = &huma.Schema{Type: huma.TypeArray, Items: text}
 		}
 		op.Parameters = append(op.Parameters, p)
 	}

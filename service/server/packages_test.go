@@ -53,6 +53,7 @@ type call struct {
 	Summary     string
 	Parameters  []struct {
 		Name, In, Description string
+		Schema                schema
 	}
 	RequestBody *struct{ Content map[string]media }
 	Responses   map[string]struct{ Content map[string]media }
@@ -203,7 +204,7 @@ A type that the service answers with may contain more members in a later version
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 from urllib.parse import quote
 
@@ -282,7 +283,11 @@ class %[1]sRoutes:
 					path = strings.ReplaceAll(path, "{"+p.Name+"}", "{_part("+p.Name+")}")
 					continue
 				}
-				keyword = append(keyword, snake(p.Name)+": Parameter = None")
+				of := "Parameter"
+				if p.Schema.Items != nil {
+					of = "Sequence[str] | None"
+				}
+				keyword = append(keyword, snake(p.Name)+": "+of+" = None")
 				sent[p.In] = append(sent[p.In], quoted(p.Name)+": "+snake(p.Name))
 			}
 			if arguments = append(arguments, positional...); len(positional) > 0 {
@@ -355,7 +360,11 @@ func (d *spec) typescript() string {
 			case p.In == "path":
 				sent[p.In] = append(sent[p.In], p.Name+": string")
 			case !conditional || p.Name != "If-None-Match": // an answer of 304 would not have the route's type
-				sent[p.In] = append(sent[p.In], quoted(p.Name)+"?: string | number | boolean | undefined")
+				of := "string | number | boolean"
+				if p.Schema.Items != nil {
+					of = "readonly string[]"
+				}
+				sent[p.In] = append(sent[p.In], quoted(p.Name)+"?: "+of+" | undefined")
 			}
 		}
 		var parts []string

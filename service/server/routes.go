@@ -52,8 +52,8 @@ const (
 var (
 	ifMatch   = parameter{"If-Match", "the ETag of the placement's configuration: 412 if it has changed since"}
 	ifNoMatch = parameter{"If-None-Match", "* for a placement that must not exist: 412 if it does"}
-	searchLog = parameter{"search", "log: search the whole log if the decision is no longer remembered. One " +
-		"search runs at a time"}
+	searchLog = parameter{"search", "log: search the whole log if the decision is no longer remembered, " +
+		"in turn with other keys' searches"}
 	overTime   = parameter{"seconds", "how long before now; 0, the default, is since the beginning"}
 	withPoints = parameter{"points", "how many points at most, but for one more; 120 by default"}
 )

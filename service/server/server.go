@@ -206,6 +206,8 @@ func (s *Server) protected(c *call, h handler) (err error) {
 func (s *Server) logCall(c *call, rt *route, took time.Duration) {
 	level := slog.LevelDebug
 	switch {
+	case c.problem != nil && c.problem.Kind() == "busy": // or one caller fills the output
+		level = slog.LevelInfo
 	case c.w.status >= 500:
 		level = slog.LevelError
 	case c.w.status >= 400:

@@ -176,7 +176,7 @@ export interface DecideRequest {
   filter?: string | undefined;
   /** Ids of items that must be shown: 422 if one is not a candidate, such as an item that is not available now. */
   include?: readonly string[] | undefined;
-  /** Candidates with their features. */
+  /** Candidates with their features. An empty list is an error without candidates or a filter. */
   items?: readonly Item[] | undefined;
   /** Limits in addition to the placement's. */
   limits?: readonly Limit[] | undefined;
@@ -1772,7 +1772,7 @@ export interface Routes {
   /** What a placement did over time: decisions, revenue a decision, and how much more the policy has earned than chance or the baseline. The service sums seconds, which become longer as they age: at most a thirty-second of their age. */
   series: { takes: { path: { name: string }; query?: { "seconds"?: string | number | boolean | undefined; "points"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Series };
   /** A page of the items that the placement may show, with what they have sold and why they are not shown: those of its catalogue, and then others that were shown. */
-  shelf: { takes: { path: { name: string }; query?: { "contains"?: string | number | boolean | undefined; "only"?: string | number | boolean | undefined; "sort"?: string | number | boolean | undefined; "id"?: string | number | boolean | undefined; "from"?: string | number | boolean | undefined; "limit"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Shelf };
+  shelf: { takes: { path: { name: string }; query?: { "contains"?: string | number | boolean | undefined; "only"?: string | number | boolean | undefined; "sort"?: string | number | boolean | undefined; "id"?: readonly string[] | undefined; "from"?: string | number | boolean | undefined; "limit"?: string | number | boolean | undefined; "entry"?: string | number | boolean | undefined } | undefined }; answer: Shelf };
   /** Begin a session of the desk: the cookie of the answer stands for the key, in requests of the service's own pages, for twelve hours or until the key is removed. Other callers send the key with each request. */
   signIn: { takes: { body: SignIn }; answer: Session };
   /** End the session of the request's cookie. */

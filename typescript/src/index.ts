@@ -37,7 +37,7 @@ interface How extends Ends {
   answered?: ((answer: Response) => void) | undefined;
 }
 type Takes<K extends keyof Routes> = {} extends Routes[K]["takes"] ? [takes?: Routes[K]["takes"] & How] : [takes: Routes[K]["takes"] & How];
-type Values = Record<string, string | number | boolean | undefined>;
+type Values = Record<string, string | number | boolean | readonly string[] | undefined>;
 interface Parts extends How { path?: Record<string, string>; query?: Values | undefined; header?: Values | undefined; body?: unknown }
 interface Prepared { route: keyof Routes; path: string; method: string; headers: Headers; body: string | null; signal: AbortSignal | undefined }
 interface Received { answer: Response; text: string | null }
@@ -228,9 +228,9 @@ function part(value: string): string {
   return encodeURIComponent(value);
 }
 
-/** The parameters that are not undefined. */
+/** The parameters that are not undefined, and each of a list. */
 function given(values: Values): [string, string][] {
-  return Object.entries(values).flatMap(([k, v]): [string, string][] => (v === undefined ? [] : [[k, String(v)]]));
+  return Object.entries(values).flatMap(([k, v]): [string, string][] => [v].flat().flatMap((one): [string, string][] => (one === undefined ? [] : [[k, String(one)]])));
 }
 
 /** A value for JSON, which has no NaN and no infinity: JSON.stringify writes null instead, which may stand for a default. */

@@ -187,6 +187,7 @@ test("types accept undefined for options, and a signal for routes without parame
   await client.decide("home", { decision_id: undefined, max_size: undefined }, { fallback: undefined, within: undefined });
   await client.call("getSession", { signal: undefined });
   await client.call("stats", { path: { name: "home" }, query: { entry: undefined } });
+  await client.call("shelf", { path: { name: "home" }, query: { id: undefined } });
   // @ts-expect-error: an answer of 304 would not be a Placement
   await client.call("getPlacement", { path: { name: "home" }, header: { "If-None-Match": '"1"' } });
 });

@@ -36,6 +36,7 @@ test("a day", async () => {
   for (let status = ""; status !== "chosen"; ) ({ status } = await client.call("getDecision", { path: { ...path, id: "one" } }));
   await assert.rejects(client.outcome("day", "one", "sku2"), (problem) => problem instanceof Problem && problem.kind === "conflict");
   assert.equal((await client.call("listItems", { path, query: { limit: 2 } })).items.length, 2);
+  assert.deepEqual((await client.call("shelf", { path, query: { id: ["sku3", "sku1"] } })).items.map(({ item }) => item.id), ["sku3", "sku1"]);
   let tag: string | null = null;
   const config = await client.call("getPlacement", { path, answered: (answer) => { tag = answer.headers.get("ETag"); } });
   await client.call("putPlacement", { path, body: { ...config, attribution_window: "1h" }, header: { "If-Match": tag! } });

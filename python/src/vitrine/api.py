@@ -5,7 +5,7 @@ A type that the service answers with may contain more members in a later version
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 from urllib.parse import quote
 
@@ -197,7 +197,7 @@ class DecideRequest(TypedDict):
     include: NotRequired[list[str]]
     """Ids of items that must be shown: 422 if one is not a candidate, such as an item that is not available now."""
     items: NotRequired[list[Item]]
-    """Candidates with their features."""
+    """Candidates with their features. An empty list is an error without candidates or a filter."""
     limits: NotRequired[list[Limit]]
     """Limits in addition to the placement's."""
     max_size: NotRequired[int]
@@ -1947,7 +1947,7 @@ class Routes:
         answer: Series = self._call("GET", f"/v1/placements/{_part(name)}/series", {"seconds": seconds, "points": points, "entry": entry}, {})
         return answer
 
-    def shelf(self, name: str, /, *, contains: Parameter = None, only: Parameter = None, sort: Parameter = None, id: Parameter = None, from_: Parameter = None, limit: Parameter = None, entry: Parameter = None) -> Shelf:
+    def shelf(self, name: str, /, *, contains: Parameter = None, only: Parameter = None, sort: Parameter = None, id: Sequence[str] | None = None, from_: Parameter = None, limit: Parameter = None, entry: Parameter = None) -> Shelf:
         """A page of the items that the placement may show, with what they have sold and why they are not shown: those of its catalogue, and then others that were shown."""
         answer: Shelf = self._call("GET", f"/v1/placements/{_part(name)}/shelf", {"contains": contains, "only": only, "sort": sort, "id": id, "from": from_, "limit": limit, "entry": entry}, {})
         return answer
@@ -2248,7 +2248,7 @@ class AsyncRoutes:
         answer: Series = await self._call("GET", f"/v1/placements/{_part(name)}/series", {"seconds": seconds, "points": points, "entry": entry}, {})
         return answer
 
-    async def shelf(self, name: str, /, *, contains: Parameter = None, only: Parameter = None, sort: Parameter = None, id: Parameter = None, from_: Parameter = None, limit: Parameter = None, entry: Parameter = None) -> Shelf:
+    async def shelf(self, name: str, /, *, contains: Parameter = None, only: Parameter = None, sort: Parameter = None, id: Sequence[str] | None = None, from_: Parameter = None, limit: Parameter = None, entry: Parameter = None) -> Shelf:
         """A page of the items that the placement may show, with what they have sold and why they are not shown: those of its catalogue, and then others that were shown."""
         answer: Shelf = await self._call("GET", f"/v1/placements/{_part(name)}/shelf", {"contains": contains, "only": only, "sort": sort, "id": id, "from": from_, "limit": limit, "entry": entry}, {})
         return answer
