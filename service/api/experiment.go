@@ -109,29 +109,27 @@ type Experiments struct {
 // except in the last part of the attribution window, have closed too. So a variant with quickly reported sales
 // gains no advantage.
 type ExperimentReport struct {
-	Name         string          `json:"name"`
-	Number       uint64          `json:"entry" doc:"the entry of the log that began it"`
-	Begun        time.Time       `json:"begun"`
-	Ended        *time.Time      `json:"ended,omitempty" doc:"left out while it runs"`
-	Starts       time.Time       `json:"starts,omitzero" format:"date-time" doc:"when it starts, if the configuration says so"`
-	Ends         time.Time       `json:"ends,omitzero" format:"date-time" doc:"when it ends, if the configuration says so"`
-	Control      string          `json:"control"`
-	Learn        string          `json:"learn_from" enum:"own,all"`
-	MinGain      float64         `json:"min_gain"`
-	Decisions    uint64          `json:"decisions" doc:"decisions that count so far"`
-	ExpiredEarly uint64          `json:"expired_early,omitzero" doc:"decisions that left memory before the end of their attribution window. Left out if 0"`
-	Discarded    uint64          `json:"discarded,omitzero" doc:"decisions that do not count because more than a fiftieth of those of the same sixteenth of the attribution window left memory: those that stay have sold too often. Left out if 0"`
-	Counts       *time.Time      `json:"counts_from,omitempty" doc:"latest time at which the next decisions will count; left out if no outcome is awaited: decisions that do not count yet then count with the next decision"`
-	Variants     []VariantReport `json:"variants" doc:"in the order of the configuration"`
-	Pairs        []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair is left out until both variants have decisions"`
-	Metrics      []MetricReport  `json:"metrics" doc:"what else the variants change; conversion and items come first"`
-	SegmentBy    string          `json:"segment_by,omitzero" doc:"the feature of shoppers that has the segments"`
-	Segments     []SegmentReport `json:"segments,omitempty" doc:"results by value of that feature, the first ones seen, at most 8; the last one of 8 has all other values"`
-	Phases       []Phase         `json:"phases" doc:"times with the same shares, the oldest first"`
-	Ratio        Ratio           `json:"sample_ratio"`
-	Points       []ReportPoint   `json:"points" doc:"the results over time, at most 256"`
-	Verdict      Verdict         `json:"verdict"`
-	Left         *Left           `json:"remaining,omitempty" doc:"what the experiment probably still needs; left out unless it continues, and if it would need more than 20 times as many decisions as it has"`
+	Name      string          `json:"name"`
+	Number    uint64          `json:"entry" doc:"the entry of the log that began it"`
+	Begun     time.Time       `json:"begun"`
+	Ended     *time.Time      `json:"ended,omitempty" doc:"left out while it runs"`
+	Starts    time.Time       `json:"starts,omitzero" format:"date-time" doc:"when it starts, if the configuration says so"`
+	Ends      time.Time       `json:"ends,omitzero" format:"date-time" doc:"when it ends, if the configuration says so"`
+	Control   string          `json:"control"`
+	Learn     string          `json:"learn_from" enum:"own,all"`
+	MinGain   float64         `json:"min_gain"`
+	Decisions uint64          `json:"decisions" doc:"decisions that count so far"`
+	Counts    *time.Time      `json:"counts_from,omitempty" doc:"latest time at which the next decisions will count; left out if no outcome is awaited: decisions that do not count yet then count with the next decision"`
+	Variants  []VariantReport `json:"variants" doc:"in the order of the configuration"`
+	Pairs     []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair is left out until both variants have decisions"`
+	Metrics   []MetricReport  `json:"metrics" doc:"what else the variants change; conversion and items come first"`
+	SegmentBy string          `json:"segment_by,omitzero" doc:"the feature of shoppers that has the segments"`
+	Segments  []SegmentReport `json:"segments,omitempty" doc:"results by value of that feature, the first ones seen, at most 8; the last one of 8 has all other values"`
+	Phases    []Phase         `json:"phases" doc:"times with the same shares, the oldest first"`
+	Ratio     Ratio           `json:"sample_ratio"`
+	Points    []ReportPoint   `json:"points" doc:"the results over time, at most 256"`
+	Verdict   Verdict         `json:"verdict"`
+	Left      *Left           `json:"remaining,omitempty" doc:"what the experiment probably still needs; left out unless it continues, and if it would need more than 20 times as many decisions as it has"`
 }
 
 // Left estimates what an experiment still needs before it is certain whether its best variant gains the minimum, if the
@@ -143,24 +141,25 @@ type Left struct {
 
 // VariantReport holds a variant's results.
 type VariantReport struct {
-	Name        string         `json:"name"`
-	Show        string         `json:"show" enum:"policy,baseline,uniform"`
-	Share       float64        `json:"share" doc:"of the units in the experiment"`
-	Made        uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
-	Units       uint64         `json:"shoppers" doc:"units that these decisions were made for, estimated from hashes: to 1% up to five million"`
-	Deferred    uint64         `json:"deferred,omitzero" doc:"shoppers whose first decision was deferred, and counts; left out if 0"`
-	Seen        uint64         `json:"seen,omitzero" doc:"shoppers whose deferred first decision was seen: it was activated or got an outcome in time"`
-	SeenLess    string         `json:"seen_less_than,omitzero" doc:"the variant that is surely seen more often, by an estimated fiftieth of its share of seen decisions or more: do not trust the differences. If there are several, the one with the largest difference"`
-	Group       Totals         `json:"totals" doc:"the decisions that count; revenue and squares are net of corrections until then; purchases are as reported"`
-	Later       float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began; also what earlier corrections take below 0, or above the outcome and the most expensive item. No other number of the report includes it, but the verdict considers it"`
-	Mean        Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95%"`
-	Difference  *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%, if no visit earns more than its page's most expensive item or than earlier visits. Left out of the control, and before there are decisions of both"`
-	Fallback    uint64         `json:"fallback_decisions,omitzero" doc:"decisions that showed the caller's baseline in place of the placement's policy, during an alarm"`
-	WithoutSale uint64         `json:"without_sale" doc:"latest decisions in a row without a sale, while other variants sold"`
-	Silence     uint64         `json:"silence,omitzero" doc:"decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count"`
-	Worth       *float64       `json:"worth,omitempty" doc:"value of a sale divided by the declared revenue of what was taken, the geometric mean; left out before there are 32, or more if the values vary much"`
-	Learner     *LearnerReport `json:"learner,omitempty" doc:"of the policy"`
-	Latency     *Latency       `json:"latency,omitempty" doc:"how long the answering process took for the variant's decisions since it started; left out of past experiments"`
+	Name         string         `json:"name"`
+	Show         string         `json:"show" enum:"policy,baseline,uniform"`
+	Share        float64        `json:"share" doc:"of the units in the experiment"`
+	Made         uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
+	ExpiredEarly uint64         `json:"expired_early,omitzero" doc:"decisions that left memory before the end of their attribution window, which do not count; left out if 0"`
+	Units        uint64         `json:"shoppers" doc:"units that these decisions were made for, estimated from hashes: to 1% up to five million"`
+	Deferred     uint64         `json:"deferred,omitzero" doc:"shoppers whose first decision was deferred, and counts; left out if 0"`
+	Seen         uint64         `json:"seen,omitzero" doc:"shoppers whose deferred first decision was seen: it was activated or got an outcome in time"`
+	SeenLess     string         `json:"seen_less_than,omitzero" doc:"the variant that is surely seen more often, by an estimated fiftieth of its share of seen decisions or more: do not trust the differences. If there are several, the one with the largest difference"`
+	Group        Totals         `json:"totals" doc:"the decisions that count; revenue and squares are net of corrections until then; purchases are as reported"`
+	Later        float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began; also what earlier corrections take below 0, or above the outcome and the most expensive item. No other number of the report includes it, but the verdict considers it"`
+	Mean         Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95%"`
+	Difference   *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%, if no visit earns more than its page's most expensive item or than earlier visits. Left out of the control, and before there are decisions of both"`
+	Fallback     uint64         `json:"fallback_decisions,omitzero" doc:"decisions that showed the caller's baseline in place of the placement's policy, during an alarm"`
+	WithoutSale  uint64         `json:"without_sale" doc:"latest decisions in a row without a sale, while other variants sold"`
+	Silence      uint64         `json:"silence,omitzero" doc:"decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count"`
+	Worth        *float64       `json:"worth,omitempty" doc:"value of a sale divided by the declared revenue of what was taken, the geometric mean; left out before there are 32, or more if the values vary much"`
+	Learner      *LearnerReport `json:"learner,omitempty" doc:"of the policy"`
+	Latency      *Latency       `json:"latency,omitempty" doc:"how long the answering process took for the variant's decisions since it started; left out of past experiments"`
 }
 
 // MetricReport compares the variants by a metric other than revenue. Its differences and the other metrics' all hold
@@ -301,30 +300,28 @@ func (r *ExperimentReport) leadOver(of, over *VariantReport) float64 {
 	return math.Inf(1)
 }
 
-// Made returns the number of decisions, counted or not.
-func (r *ExperimentReport) Made() (n uint64) {
-	for i := range r.Variants {
-		n += r.Variants[i].Made
+// Forgets returns a variant of which too many decisions left memory for a comparison, or nil.
+func (r *ExperimentReport) Forgets() *VariantReport {
+	at := slices.IndexFunc(r.Variants, func(v VariantReport) bool { return ManyEvicted(v.ExpiredEarly, v.Made) })
+	if at < 0 {
+		return nil
 	}
-	return n
+	return &r.Variants[at]
 }
-
-// Forgets reports whether too many decisions were discarded for a comparison.
-func (r *ExperimentReport) Forgets() bool { return ManyDiscarded(r.Discarded, r.Made()) }
 
 // FewLost is how many decisions there must be for each one that is lost to ignore the loss: it hides under 2% of the
 // revenue.
 const FewLost = 50
 
-// ManyDiscarded reports whether so many decisions were discarded that the others may be unlike them: one in FewLost of
-// those made, and not only a few of the first ones.
-func ManyDiscarded(discarded, made uint64) bool { return discarded >= 32 && FewLost*discarded >= made }
+// ManyEvicted reports whether so many decisions left memory that the others may be unlike them: one in FewLost of those
+// made, and not only a few of the first ones.
+func ManyEvicted(evicted, made uint64) bool { return evicted >= 32 && FewLost*evicted >= made }
 
 // Gains returns the gains over the control of all variants that can be compared with it. There is no gain if too many
-// decisions were discarded.
+// decisions of a variant left memory.
 func (r *ExperimentReport) Gains() []Gain {
 	list := []Gain{}
-	if r.Forgets() {
+	if r.Forgets() != nil {
 		return list
 	}
 	for i := range r.Variants {

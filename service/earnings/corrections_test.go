@@ -28,7 +28,7 @@ func TestCorrected(t *testing.T) {
 		entry, made := uint64(k+2), int64(k+1)*second
 		s.Offered(entry, made, o, true)
 		if k == 3 {
-			s.Abandoned(entry, made, false, false)
+			s.Abandoned(entry, made, o.Mode, false, false)
 			continue
 		}
 		s.Closed(Ended{Entry: entry, Time: made}, &offer.Closed{Offer: o, Entry: entry, Time: made}, 16)

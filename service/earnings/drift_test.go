@@ -64,7 +64,7 @@ func TestDriftWithGaps(t *testing.T) {
 		if c := offered(now); k%2 == 0 {
 			e.Closed(atEnd(c, now), c, 10)
 		} else {
-			e.Abandoned(c.Entry, now, true, k == 61 || k == 63)
+			e.Abandoned(c.Entry, now, c.Mode, true, k == 61 || k == 63)
 		}
 		e.Advance(now, entry)
 	}

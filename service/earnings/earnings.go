@@ -70,13 +70,13 @@ func (e *Earnings) Closed(d Ended, c *offer.Closed, maxItems int) {
 
 // Abandoned counts a decision that ended without an outcome. isLost says whether it may have had one: it was evicted, and
 // its page had been shown.
-func (e *Earnings) Abandoned(entry uint64, time int64, isEvicted, isLost bool) {
+func (e *Earnings) Abandoned(entry uint64, time int64, mode uint8, isEvicted, isLost bool) {
 	e.Counts.abandoned(isEvicted)
 	if isLost {
 		cohort := time / e.Guard.Watch.Cohort()
 		e.Guard.cohorts.Lose(cohort)
 		e.Drift.pending.Lose(cohort)
-		e.Series.evicted(entry, time, &e.Guard.Watch)
+		e.Series.evicted(entry, time, mode, &e.Guard.Watch)
 	}
 	e.Series.closed(entry, time, nil, &e.Guard.Watch)
 	e.Drift.leave(entry, time, nil, &e.Guard.Watch)

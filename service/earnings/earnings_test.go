@@ -302,7 +302,7 @@ func full() *Earnings {
 		t.Offered(o.Entry, int64(k)*7e9, o.Offer, true)
 		t.Advance(int64(k)*7e9, o.Entry)
 		if k%5 == 4 {
-			t.Abandoned(o.Entry, int64(k)*7e9, k%2 == 0, k%2 == 0)
+			t.Abandoned(o.Entry, int64(k)*7e9, o.Mode, k%2 == 0, k%2 == 0)
 			continue
 		}
 		t.Closed(atEnd(o, int64(k)*7e9), o, 1)

@@ -20,7 +20,7 @@ const (
 // A week begins with the second of the policy's first decision, or with the bucket that contains it. So weekdays weigh
 // about the same on both sides. Earnings that stay low become the earlier ones within some months.
 //
-// Too many of the decisions that stay in memory are sales, so Fell knows nothing if more than a few left it.
+// Too many of the decisions that stay in memory are sales, so Fell knows nothing if more than a few of the policy's left it.
 func (s *Series) Fell(window time.Duration) *api.Interval {
 	const week = int64(week / time.Second)
 	first := slices.IndexFunc(s.buckets, func(b bucket) bool { return b.arms[0].Rounds > 0 })
@@ -50,8 +50,7 @@ func (s *Series) Fell(window time.Duration) *api.Interval {
 	now, past := recent.mean(0), before.mean(0)
 	alpha := alphaOf(uint64(weeks-recentWeeks)) / 2
 	low, high := past.Low(alpha), now.High(alpha)
-	if low <= 0 || high >= leastPast*low ||
-		api.FewLost*recent.evicted > recent.closed() || api.FewLost*before.evicted > before.closed() {
+	if low <= 0 || high >= leastPast*low || !recent.few(0) || !before.few(0) {
 		return nil
 	}
 	return &api.Interval{Low: max(now.Low(alpha), 0) / past.High(alpha), Estimate: now.Average() / past.Average(), High: max(high, 0) / low}

@@ -54,7 +54,7 @@ func (m *months) play(seed uint64) (first, last, times int) {
 				g.Rounds, g.Purchases, b.bound = g.Rounds+n, g.Purchases+sold, 1
 				g.Revenue.Add(float64(sold))
 				g.Squares.Join(precise.Of(float64(sold)))
-				b.evicted += uint64(m.evicted * float64(n))
+				b.evicted[0] += uint64(m.evicted * float64(n))
 			} else {
 				b.abandoned += n
 			}

@@ -17,24 +17,24 @@ const gainError = 0.05
 // A hold-out or an experiment shows the caller's sets at the same time as the policy's, and a fallback shows them while
 // the policy fails.
 //
-// There is no gain while too many decisions left memory before their outcome: the others contain too many sales. They may
-// all be of one mode, and so there is a gain over the caller's sets only if they are few for each side.
+// There is no gain while too many decisions of either side left memory before their outcome: the others contain too many
+// sales.
 func (s *Series) gains(b *bucket) []api.Gain {
 	list := []api.Gain{}
-	if api.FewLost*b.evicted >= b.closed() {
-		return list
-	}
-	if m := b.leads(); m.N > 0 {
+	if m := b.leads(); m.N > 0 && b.few(0) && b.few(1) {
 		low, high := m.Interval(gainError)
 		list = append(list, api.NewGain(api.OverChance, m.N, b.within(low, m.Average(), high)))
 	}
-	if mine, other := b.mean(0), b.mean(2); !s.elsewhere && min(mine.N, other.N) > api.FewLost*b.evicted {
+	if mine, other := b.mean(0), b.mean(2); !s.elsewhere && min(mine.N, other.N) > 0 && b.few(0) && b.few(2) {
 		difference := mine.Average() - other.Average()
 		low, high := mine.Low(gainError/4)-other.High(gainError/4), mine.High(gainError/4)-other.Low(gainError/4)
 		list = append(list, api.NewGain(api.OverBaseline, mine.N, b.within(low, difference, high)))
 	}
 	return list
 }
+
+// few reports whether few decisions of an arm left memory before their outcome.
+func (b *bucket) few(arm int) bool { return api.FewLost*b.evicted[arm] <= b.arms[arm].Rounds }
 
 func (b *bucket) mean(arm int) *confseq.Mean {
 	g := &b.arms[arm]

@@ -113,7 +113,7 @@ func (r *randomized) expire() {
 	for len(r.open) > 0 && r.open[0].at <= r.now {
 		c := r.open[0].c
 		if r.open = r.open[1:]; r.evicts > 0 && c.Choice == 0 && c.Entry%uint64(r.evicts) == 0 {
-			r.of.Abandoned(c.Entry, c.Time, true, true)
+			r.of.Abandoned(c.Entry, c.Time, c.Mode, true, true)
 		} else {
 			r.of.Closed(atEnd(c, c.Time), c, 16)
 		}
@@ -216,15 +216,15 @@ func TestEvictedEarnings(t *testing.T) {
 		t.Errorf("the last decisions are evicted: %+v, want %+v", g, before)
 	}
 	s := &Series{buckets: []bucket{ // all of the first second are evicted, so the sums begin with the next one
-		{start: 0, offered: 9, abandoned: 9, evicted: 9},
+		{start: 0, offered: 9, abandoned: 9, evicted: [3]uint64{9}},
 		{start: 1, offered: 2000, arms: [3]offer.Totals{{Rounds: 1000}, {}, {Rounds: 1000}}, bound: 1}}}
 	if g := s.Report("", 0, int64(time.Second), 0, 100).OverBaseline; g == nil || g.Low[0] != nil || g.Estimate[0] != nil || g.Low[1] == nil {
 		t.Errorf("the first of its points is not null: %+v", g)
 	}
-	for evicted, gains := range map[uint64]int{1: 1, 10: 0} {
+	for evicted, gains := range map[[3]uint64]int{{2, 90, 100}: 1, {3}: 0, {0, 0, 101}: 0} { // by arm
 		b := &bucket{evicted: evicted, arms: [3]offer.Totals{{Rounds: 100}, {}, {Rounds: 5000}}}
 		if g := new(Series).gains(b); len(g) != gains {
-			t.Errorf("%d evicted, perhaps of 100 by the policy: %+v", evicted, g)
+			t.Errorf("%d evicted: %+v", evicted, g)
 		}
 	}
 }

@@ -43,8 +43,8 @@ type bucket struct {
 
 	offered   uint64
 	abandoned uint64          // withdrawn or evicted decisions
-	evicted   uint64          // those that were evicted, even if an outcome came later
 	arms      [3]offer.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+	evicted   [3]uint64       // decisions that were evicted, even if an outcome came later, by arm
 	bound     float64         // largest revenue of a shown item
 	peaks     Peaks[led]
 	// of the policy over chance, around 0: see Contrast. A cohort counts in the bucket in which it began
@@ -68,9 +68,9 @@ func (b *bucket) end() int64 { return b.start + 1<<b.level }
 func (b *bucket) add(o *bucket) {
 	b.offered += o.offered
 	b.abandoned += o.abandoned
-	b.evicted += o.evicted
 	for i := range b.arms {
 		b.arms[i].Add(&o.arms[i])
+		b.evicted[i] += o.evicted[i]
 	}
 	b.bound = max(b.bound, o.bound)
 	b.lead.Join(&o.lead)
@@ -216,12 +216,12 @@ func (s *Series) closed(entry uint64, time int64, o *offer.Closed, w *Watch) {
 }
 
 // evicted notes that a decision made at a time left memory before its outcome. Call it before closed.
-func (s *Series) evicted(entry uint64, time int64, w *Watch) {
+func (s *Series) evicted(entry uint64, time int64, mode uint8, w *Watch) {
 	if entry > s.since && w.drawsSets() {
 		s.leads.Lose(time / w.Cohort())
 	}
-	if b := s.at(time); b != nil {
-		b.evicted++
+	if b := s.at(time); b != nil && mode != offer.ByImport {
+		b.evicted[mode-offer.ByPolicy]++
 	}
 }
 
@@ -330,7 +330,7 @@ func (s *Series) Report(name string, window time.Duration, now int64, span time.
 		}
 		for over, sums := range gains {
 			var low, estimate, high *float64
-			if total, ok := now[over]; ok || sum.evicted == 0 {
+			if total, ok := now[over]; ok || sum.evicted == [3]uint64{} {
 				low, estimate, high = &total.Low, &total.Estimate, &total.High
 			}
 			sums.Low, sums.Estimate, sums.High = append(sums.Low, low), append(sums.Estimate, estimate), append(sums.High, high)
@@ -422,7 +422,7 @@ func (s *Series) Copy() Series {
 }
 
 func (b *bucket) fields(f *fields.Fields) {
-	f.Uvarint(&b.level, &b.offered, &b.abandoned, &b.evicted)
+	f.Uvarint(&b.level, &b.offered, &b.abandoned, &b.evicted[0], &b.evicted[1], &b.evicted[2])
 	f.Int64(&b.start)
 	f.Float(&b.bound)
 	b.peaks.Fields(f, func(l *led, f *fields.Fields) { f.Float(&l.factor, &l.centre) })

@@ -195,8 +195,8 @@ func (l *list) outcomes(s *api.Stats) {
 		if s.ExpiredEarlyShare >= 1./api.FewLost {
 			level = "bad"
 		}
-		l.say(level, "%s left memory before an outcome, so experiments and the guard leave out the decisions of the same "+
-			"time, and means are too high: make the placement's memory_bytes or the log's [retention] larger, or report "+
+		l.say(level, "%s left memory before an outcome, so experiments may stop, the guard leaves out the decisions of the "+
+			"same time, and means are too high: make the placement's memory_bytes or the log's [retention] larger, or report "+
 			"decisions without a sale.", hint.Count(int(s.ExpiredEarly), "decision"))
 	}
 }

@@ -14,12 +14,13 @@ import (
 	"vitrine/service/expiry"
 	"vitrine/service/feature"
 	"vitrine/service/learner"
+	"vitrine/service/offer"
 	"vitrine/service/past"
 	"vitrine/service/setup"
 )
 
 // SnapshotKind names the encoding of a snapshot. Rename it whenever the encoding changes.
-const SnapshotKind = "decision engine 17"
+const SnapshotKind = "decision engine 18"
 
 // openSnapshot reads the head of a snapshot, and returns the fields of its placements.
 func openSnapshot(data []byte) (*Frozen, *fields.Fields, error) {
@@ -207,6 +208,8 @@ func (r *Record) fields(f *fields.Fields) {
 	f.Check(choice == 0 && status&withBasket == 0 || r.Status == chosen || r.Status == late, "decision %q has "+
 		"status %d and choice %d", r.id, status, choice)
 	if r.Status.Waits() {
+		f.Byte(&r.mode)
+		f.Check(r.mode >= offer.ByPolicy && r.mode <= offer.ByImport, "decision %q has the mode %d", r.id, r.mode)
 		for i := range r.marks {
 			f.Byte(&r.marks[i])
 			f.Check(r.marks[i] <= abtest.MaxMark, "decision %q has the mark %d", r.id, r.marks[i])

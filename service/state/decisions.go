@@ -60,7 +60,7 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 		s.decisions.remove(before)
 	}
 	r := &Record{placement: p, id: strings.Clone(offered.Decision), Entry: sequence, time: time,
-		shown: uint16(len(offered.Shown))}
+		shown: uint16(len(offered.Shown)), mode: offered.Mode}
 	if o.Deferred {
 		r.Status = Deferred
 	}
@@ -254,10 +254,10 @@ func (r *Record) leave(c *offer.Closed, isLost bool) {
 		if e == nil || r.marks[i] == 0 {
 			continue
 		}
-		switch {
-		case isLost:
-			e.Lose(r.Entry, r.time, length)
-		case r.Status == chosen || r.Status == expired:
+		if isLost {
+			e.Lose(r.marks[i], r.Entry)
+		}
+		if isLost || r.Status == chosen || r.Status == expired {
 			e.See(r.marks[i], r.Entry, r.time, length)
 		}
 		e.Leave(r.Entry, r.time, length, c, p.segment(c))
@@ -270,7 +270,7 @@ func (s *State) abandon(r *Record, to status) {
 	isLost := to == evicted && r.Status == open // a page that was never shown sells nothing
 	r.Status = to
 	r.leave(nil, isLost)
-	r.placement.Earnings.Abandoned(r.Entry, r.time, to == evicted, isLost)
+	r.placement.Earnings.Abandoned(r.Entry, r.time, r.mode, to == evicted, isLost)
 	r.placement.releaseSales(s.Position.Sequence)
 	s.shelve(r, nil)
 }

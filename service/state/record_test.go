@@ -12,6 +12,7 @@ import (
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // The items taken are those of the outcome and those bought later, counted one by one.
@@ -52,14 +53,15 @@ func TestTook(t *testing.T) {
 	})
 }
 
-// A record with a mark beyond those of all variants is refused.
+// A record with a mark beyond those of all variants, or without a mode, is refused.
 func TestMarks(t *testing.T) {
-	for _, mark := range []abtest.Mark{abtest.MaxMark, abtest.MaxMark + 1} {
+	for r, valid := range map[struct{ mark, mode uint8 }]bool{{abtest.MaxMark, offer.ByPolicy}: true, {0, offer.ByImport}: true,
+		{abtest.MaxMark + 1, offer.ByPolicy}: false, {0, 0}: false, {0, offer.ByImport + 1}: false} {
 		out := fields.Writer(nil)
-		(&Record{id: "d", Entry: 1, shown: 1, marks: [numComparisons]abtest.Mark{mark}}).fields(&out)
+		(&Record{id: "d", Entry: 1, shown: 1, mode: r.mode, marks: [numComparisons]abtest.Mark{r.mark}}).fields(&out)
 		in := fields.Reader(out.Rest())
 		new(Record).fields(&in)
-		expect.Equal(t, in.Err() == nil, mark == abtest.MaxMark, mark, in.Err())
+		expect.Equal(t, in.Err() == nil, valid, r, in.Err())
 	}
 }
 

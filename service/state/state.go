@@ -157,6 +157,7 @@ type Record struct {
 	shown     uint16        // K
 	choice    int16         // 0 or a position on the page, from 1 on; the first one of a basket
 	Status    status
+	mode      uint8                       // of the offer, until it ends
 	marks     [numComparisons]abtest.Mark // in [Placement.comparisons], until it ends
 }
 

@@ -368,16 +368,12 @@ export interface ExperimentReport {
   counts_from?: string | undefined;
   /** Decisions that count so far. */
   decisions: number;
-  /** Decisions that do not count because more than a fiftieth of those of the same sixteenth of the attribution window left memory: those that stay have sold too often. Left out if 0. */
-  discarded?: number | undefined;
   /** Left out while it runs. */
   ended?: string | undefined;
   /** When it ends, if the configuration says so. */
   ends?: string | undefined;
   /** The entry of the log that began it. */
   entry: number;
-  /** Decisions that left memory before the end of their attribution window. Left out if 0. */
-  expired_early?: number | undefined;
   learn_from: "own" | "all";
   /** What else the variants change; conversion and items come first. */
   metrics: readonly MetricReport[];
@@ -1583,6 +1579,8 @@ export interface VariantReport {
   deferred?: number | undefined;
   /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%, if no visit earns more than its page's most expensive item or than earlier visits. Left out of the control, and before there are decisions of both. */
   difference?: Interval | undefined;
+  /** Decisions that left memory before the end of their attribution window, which do not count; left out if 0. */
+  expired_early?: number | undefined;
   /** Decisions that showed the caller's baseline in place of the placement's policy, during an alarm. */
   fallback_decisions?: number | undefined;
   /** Revenue of late outcomes, and of corrections of decisions that counted already, since the experiment began; also what earlier corrections take below 0, or above the outcome and the most expensive item. No other number of the report includes it, but the verdict considers it. */

@@ -388,16 +388,12 @@ class ExperimentReport(TypedDict):
     """Latest time at which the next decisions will count; left out if no outcome is awaited: decisions that do not count yet then count with the next decision."""
     decisions: int
     """Decisions that count so far."""
-    discarded: NotRequired[int]
-    """Decisions that do not count because more than a fiftieth of those of the same sixteenth of the attribution window left memory: those that stay have sold too often. Left out if 0."""
     ended: NotRequired[str]
     """Left out while it runs."""
     ends: NotRequired[str]
     """When it ends, if the configuration says so."""
     entry: int
     """The entry of the log that began it."""
-    expired_early: NotRequired[int]
-    """Decisions that left memory before the end of their attribution window. Left out if 0."""
     learn_from: Literal["own", "all"]
     metrics: list[MetricReport]
     """What else the variants change; conversion and items come first."""
@@ -1591,6 +1587,8 @@ class VariantReport(TypedDict):
     """Shoppers whose first decision was deferred, and counts; left out if 0."""
     difference: NotRequired[Interval]
     """Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95%, if no visit earns more than its page's most expensive item or than earlier visits. Left out of the control, and before there are decisions of both."""
+    expired_early: NotRequired[int]
+    """Decisions that left memory before the end of their attribution window, which do not count; left out if 0."""
     fallback_decisions: NotRequired[int]
     """Decisions that showed the caller's baseline in place of the placement's policy, during an alarm."""
     late_revenue: float

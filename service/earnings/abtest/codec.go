@@ -22,7 +22,7 @@ func (e *Experiment) Copy() *Experiment {
 	c.firsts = e.firsts.Copy()
 	c.groups, c.later, c.asked, c.units, c.seen = slices.Clone(e.groups), slices.Clone(e.later), slices.Clone(e.asked),
 		slices.Clone(e.units), slices.Clone(e.seen)
-	c.signs = slices.Clone(e.signs)
+	c.evicted, c.missing, c.signs = slices.Clone(e.evicted), slices.Clone(e.missing), slices.Clone(e.signs)
 	c.Ratio.Counts = slices.Clone(e.Ratio.Counts)
 	c.cohorts = e.cohorts.Copy(func(s **sample) *sample {
 		return (*s).copy()
@@ -119,9 +119,13 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	for v := range e.later {
 		f.Float(e.later[v].Parts())
 	}
-	f.Uvarint(&e.widest.Entry, &e.evicted, &e.dropped)
+	f.Uvarint(&e.widest.Entry)
 	f.Float(&e.widest.Value)
 	fields.Elements(f, e.asked)
+	fields.Elements(f, e.evicted)
+	for v := range e.missing {
+		f.Float(&e.missing[v])
+	}
 	fields.Elements(f, e.units)
 	for i := range e.signs {
 		n := &e.signs[i]

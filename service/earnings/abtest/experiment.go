@@ -25,8 +25,8 @@ type Experiment struct {
 	groups   []offer.Totals // by class, which is a variant
 	later    []precise.Sum  // revenue from late outcomes and corrections, by class
 	asked    []uint64       // number of decisions, by class
-	evicted  uint64         // decisions that left memory before their outcome
-	dropped  uint64         // decisions in lost cohorts that are over
+	evicted  []uint64       // decisions that left memory before their outcome, by class
+	missing  []float64      // Σ 1/p of these
 	units    []uint64       // number of units, by class
 	signs    []signs        // by class
 	widest   widest         // of the decisions that count
@@ -126,7 +126,7 @@ func Empty(design *api.Experiment) *Experiment {
 		Results: NewResults(n), metrics: newMetrics(design), firsts: newResults(n),
 		reported: make([]uint64, numMetrics+len(design.Metrics)),
 		groups:   make([]offer.Totals, n), later: make([]precise.Sum, n), asked: make([]uint64, n),
-		units: make([]uint64, n), signs: make([]signs, n), seen: make([]uint64, seenUnits/64),
+		evicted: make([]uint64, n), missing: make([]float64, n), units: make([]uint64, n), signs: make([]signs, n), seen: make([]uint64, seenUnits/64),
 	}
 }
 
@@ -166,12 +166,12 @@ func (e *Experiment) newSample() *sample {
 	return s
 }
 
-// Mark is how a decision takes part in an experiment: 0 if it does not count, 1 if it does, and 2 + its class if it is
-// also its unit's first decision, and deferred.
+// Mark is how a decision takes part in an experiment: 0 if it does not count, otherwise 1 + its class, plus MaxVariants if
+// it is also its unit's first decision, and deferred.
 type Mark = uint8
 
 // MaxMark is the largest mark.
-const MaxMark = 1 + MaxVariants
+const MaxMark = 2 * MaxVariants
 
 // Enter adds an open decision to its cohort of the given length, and counts its unit if this is its first decision.
 func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (m Mark) {
@@ -195,16 +195,16 @@ func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (m 
 			e.Ratio.Add(class, p)
 			if o.Deferred {
 				(*e.cohorts.Sums(time / length)).firsts.Add(class, 0, 1, e.shares)
-				return 2 + Mark(class)
+				return 1 + Mark(class) + MaxVariants
 			}
 		}
 	}
-	return 1
+	return 1 + Mark(class)
 }
 
 // See notes that a decision was activated or got its outcome. Call it before Leave.
 func (e *Experiment) See(m Mark, entry uint64, time, length int64) {
-	class := int(m) - 2
+	class := int(m) - 1 - MaxVariants
 	if class < 0 || class >= len(e.shares) || entry <= e.Number {
 		return
 	}
@@ -213,11 +213,15 @@ func (e *Experiment) See(m Mark, entry uint64, time, length int64) {
 	}
 }
 
-// Lose notes that a decision that counts left memory before its outcome. Call it before Leave.
-func (e *Experiment) Lose(entry uint64, time, length int64) {
-	if entry > e.Number {
-		e.evicted++
-		e.cohorts.Lose(time / length)
+// Lose notes that a decision left memory before its outcome.
+func (e *Experiment) Lose(m Mark, entry uint64) {
+	class := int(m-1) % MaxVariants
+	if m == 0 || class >= len(e.shares) || entry <= e.Number {
+		return
+	}
+	e.evicted[class]++
+	if p := e.phaseOf(entry).shares[class]; p > 0 {
+		e.missing[class] += 1 / p
 	}
 }
 
@@ -348,11 +352,7 @@ func (e *Experiment) recount(s *sample, class int, c *eventlog.Corrected, n earn
 // Advance adds the cohorts that are complete at a time.
 func (e *Experiment) Advance(now, length int64) {
 	for c := e.cohorts.Take(now / length); c != nil; c = e.cohorts.Take(now / length) {
-		if c.Lost() {
-			e.dropped += c.Made
-		} else {
-			e.take(c.Sums, (c.Number+1)*length)
-		}
+		e.take(c.Sums, (c.Number+1)*length)
 	}
 }
 

@@ -23,13 +23,18 @@ func (e *Experiment) mean(class int) (i api.Interval) {
 
 // difference returns how much more variant v earns per decision than variant u. The differences of all pairs share the
 // error.
+//
+// Decisions that left memory count as missing: if they sold nothing, their variant's estimate is too high by their share,
+// Σ 1/p / N, of the mean revenue. The interval contains the difference with and without that.
 func (e *Experiment) difference(v, u int) (i api.Interval, ok bool) {
 	low, estimate, high, ok := e.Results.Difference(v, u, e.pairError())
 	if !ok {
 		return i, false
 	}
-	most := e.Results.Mean.Bound
-	return api.Interval{Low: max(low, -most), Estimate: estimate, High: min(high, most)}, true
+	all := &e.Results.Mean
+	each := all.Average() / float64(all.N)
+	low, high = low-float64(each*e.missing[v]), high+float64(each*e.missing[u])
+	return api.Interval{Low: max(low, -all.Bound), Estimate: estimate, High: min(high, all.Bound)}, true
 }
 
 func (e *Experiment) pairError() float64 { return experimentError / float64(len(e.Results.Pairs)) }
@@ -78,8 +83,8 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	r := &api.ExperimentReport{
 		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, MinGain: d.MinGain,
 		Starts: d.Starts, Ends: d.Ends, SegmentBy: d.Segments,
-		Decisions: e.Results.Mean.N, ExpiredEarly: e.evicted, Discarded: e.dropped,
-		Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
+		Decisions: e.Results.Mean.N,
+		Pairs:     []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
 		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
 	}
 	r.Counts = e.nextCounts(window, cohort)
@@ -89,7 +94,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	}
 	few, unseen, most := "", "", 0.0
 	for class := range e.groups {
-		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], Units: distinct(e.units[class], counted),
+		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], ExpiredEarly: e.evicted[class], Units: distinct(e.units[class], counted),
 			Group: e.groups[class].Report(), Later: e.later[class].Value(), Share: e.shares[class]}
 		v.Mean = e.mean(class)
 		if less := e.unseen(class, &v); less > most {
@@ -142,19 +147,12 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	return r
 }
 
-// nextCounts returns the latest time at which the next cohort counts, or nil if it waits for no outcome: neither for its
-// own nor for one of an earlier cohort that is lost.
+// nextCounts returns the latest time at which the next cohort counts, or nil if it waits for no outcome.
 func (e *Experiment) nextCounts(window time.Duration, length int64) *time.Time {
-	var latest *time.Time
-	for _, c := range e.cohorts {
-		if c.Open > 0 {
-			latest = new(timeOf((c.Number+1)*length + int64(window)))
-		}
-		if !c.Lost() {
-			return latest
-		}
+	if len(e.cohorts) == 0 || e.cohorts[0].Open == 0 {
+		return nil
 	}
-	return nil
+	return new(timeOf((e.cohorts[0].Number+1)*length + int64(window)))
 }
 
 // distinct estimates how many units a variant was shown to, given how many of all counted hashes were of its units. Units
@@ -187,10 +185,10 @@ func (e *Experiment) outlier(currency string) string {
 const outlierTimes = 100
 
 // Gain returns how much more the decisions earn that a hold-out compares with; ok is false before both sides have some.
-// There is no gain while too many decisions were discarded.
+// There is no gain while too many decisions of one side left memory.
 func (e *Experiment) Gain() (g api.Gain, ok bool) {
 	d, ok := e.difference(notHeldOut, heldOut)
-	ok = ok && !api.ManyDiscarded(e.dropped, e.asked[notHeldOut]+e.asked[heldOut])
+	ok = ok && !api.ManyEvicted(e.evicted[notHeldOut], e.asked[notHeldOut]) && !api.ManyEvicted(e.evicted[heldOut], e.asked[heldOut])
 	n := e.groups[notHeldOut].Rounds
 	late := api.PerDecision(e.later[notHeldOut].Value(), n) - api.PerDecision(e.later[heldOut].Value(), e.groups[heldOut].Rounds)
 	return api.Gain{Over: api.Holdout, Randomized: true, Since: timeOf(e.begun), Decisions: n, PerDecision: d,

@@ -227,9 +227,12 @@ func TestSeenElsewhere(t *testing.T) {
 				return
 			}
 			copied, want = e.Copy(), encoded(e)
-			e.See(3, e.Number, 3*cohort, cohort)   // an earlier decision, at the time of the latest
-			e.See(4, e.Number+1, 3*cohort, cohort) // of a third variant
-			expect.Equal(t, bytes.Equal(encoded(e), want), true, "after an earlier decision was seen")
+			const first = 1 + abtest.MaxVariants         // of the first variant
+			e.See(first+1, e.Number, 3*cohort, cohort)   // an earlier decision, at the time of the latest
+			e.See(first+2, e.Number+1, 3*cohort, cohort) // of a third variant
+			e.Lose(first+1, e.Number)
+			e.Lose(first+2, e.Number+1)
+			expect.Equal(t, bytes.Equal(encoded(e), want), true, "after an earlier decision was seen and lost")
 		}}
 	g.play(1, 1000)
 	expect.Equal(t, bytes.Equal(encoded(copied), want), true, "the copy")

@@ -201,12 +201,13 @@ func mismatched(r *api.ExperimentReport) string {
 
 // forgotten returns why the decisions that count cannot be compared, or "".
 func forgotten(r *api.ExperimentReport) string {
-	if !r.Forgets() {
+	v := r.Forgets()
+	if v == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d decisions do not count because %d of the same times left memory before their outcome: "+
+	return fmt.Sprintf("%d of %d decisions of %q left memory before their outcome: "+
 		distrust+", raise memory_bytes or the log's [retention], or report decisions without a sale, and %s",
-		r.Discarded, r.Made(), r.ExpiredEarly, compareAgain(r))
+		v.ExpiredEarly, v.Made, v.Name, compareAgain(r))
 }
 
 // misreported returns why sales cannot be compared, or "".

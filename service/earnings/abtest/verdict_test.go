@@ -31,8 +31,6 @@ type trial struct {
 	prices   []float64                    // by variant; nil for 1
 	lost     [2]int                       // from which decision until which the last variant's sales do not arrive
 	times    float64                      // reported value of the last variant's sales, in declared revenues; 0 without
-	evicted  [2]int                       // from which decision until which those without a sale leave memory
-	apart    int                          // if above 1: only one in so many of these
 	refunds  []float64                    // share of the sales that are refunded before they count, by variant; nil for 0
 	segments func(unit int) (value string,
 		own float64) // of a shopper, who buys own times as often; nil without segments
@@ -102,12 +100,7 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 			closed.Measured = []eventlog.Measurement{{Name: c.metric.Name, Value: c.measured(closed.Earned())}}
 		}
 		e.Enter(entry, now, cohort, o)
-		if closed.Choice == 0 && n >= c.evicted[0] && n < c.evicted[1] && n%max(c.apart, 1) == 0 {
-			e.Lose(entry, now, cohort)
-			e.Leave(entry, now, cohort, nil, "")
-		} else {
-			e.Leave(entry, now, cohort, closed, segment)
-		}
+		e.Leave(entry, now, cohort, closed, segment)
 		if earned := closed.Earned(); c.refunds != nil && earned > 0 && rng.Float64() < c.refunds[class] {
 			e.Correct(&eventlog.Corrected{Correction: "r", Entry: entry, Made: now, Variant: o.Variant, Shown: []string{"i"},
 				Choice: 1, Before: earned, Value: -earned, Withdraws: true, InTime: true, Bound: closed.Bound(), Unit: o.Unit,
@@ -275,9 +268,11 @@ func TestLimit(t *testing.T) {
 	serve(100, 1, 1)
 	// 100 of 1,000 sell. log(101 · 102/0.001) = 16.1 nats: at least 5.47% sell. This is the 100th row: its error is
 	// 0.000375/56/64, whose log is −16.1; and −log(1 − 0.75 · 0.0547) = 0.0419: the limit is 384
-	expect.Equal(t, silence(serve(38, 1, 0)), [2]uint64{380, 0}, "below the limit")
+	b, v := serve(38, 1, 0)
+	expect.Equal(t, silence(b, v), [2]uint64{380, 0}, "below the limit")
+	expect.Contains(t, v.Reason, `too few sales of "b"`)
 	expect.Equal(t, silence(serve(1, 1, 0)), [2]uint64{390, 390}, "beyond the limit")
-	b, v := serve(61, 1, 0)
+	b, v = serve(61, 1, 0)
 	expect.Equal(t, silence(b, v), [2]uint64{1000, 1000}, "still without a sale")
 	expect.Contains(t, v.Reason, "differences, and find the cause first")
 	serve(1, 1, 1)
@@ -335,96 +330,85 @@ func restores(t *testing.T, e *abtest.Experiment, want *api.ExperimentReport) {
 	expect.Equal(t, again.Report("", window, cohort), want, "restored")
 }
 
-// Sales of decisions that stay in memory do not count if more than a fiftieth of those of the same time left it. An
-// experiment stops, and its gain is left out, once a fiftieth of its decisions do not count.
+// Decisions that leave memory do not count, and those that stay have sold too often. An experiment stops, and a hold-out
+// has no gain, once they are a fiftieth of a variant's. Fewer widen the intervals by as much as they may hide.
 func TestEvictedDecisions(t *testing.T) {
-	for _, c := range []struct {
-		evicted [2]int
-		apart   int
-		count   uint64 // decisions that count
-		stops   bool
-	}{{[2]int{0, 6000}, 1, 0, true}, {[2]int{3000, 3060}, 1, 5900, false}, {[2]int{3050, 3150}, 1, 5800, true},
-		{[2]int{2000, 3000}, 20, 5000, true}, {[2]int{0, 6000}, 50, 5890, false}} {
-		// per visit "a" earns 0.1, and "b" 0.08, but a sale of "b" is worth 2
-		trial := trial{rates: []float64{0.1, 0.04}, prices: []float64{1, 2}, evicted: c.evicted, apart: c.apart}
-		var last *api.ExperimentReport
-		e := trial.play(1, 6000, func(r *api.ExperimentReport) {
-			if last = r; r.Verdict.Result == api.Ship {
-				t.Errorf("%+v", r.Verdict)
+	for name, c := range map[string]struct {
+		share, later  float64    // of b, while decisions leave memory and afterwards
+		rates, silent [2]float64 // sales, and pages without a sale that leave memory
+		visits, until int
+		want          string
+	}{
+		"few":                       {0.5, 0.5, [2]float64{0.1, 0.2}, [2]float64{0.01, 0.01}, 20_000, 20_000, "ship b"},
+		"all":                       {0.5, 0.5, [2]float64{0.1, 0.2}, [2]float64{1, 1}, 2000, 2000, "stop"},
+		"all of a small variant":    {0.01, 0.01, [2]float64{0.1, 0.08}, [2]float64{0, 1}, 100_000, 100_000, "stop"},
+		"a third of a small one":    {0.05, 0.05, [2]float64{0.1, 0.08}, [2]float64{0, 0.35}, 20_000, 20_000, "stop"},
+		"3% of one":                 {0.5, 0.5, [2]float64{0.1, 0.1}, [2]float64{0, 0.03}, 20_000, 20_000, "stop"},
+		"1.5% of one":               {0.5, 0.5, [2]float64{0.9, 0.9}, [2]float64{0, 0.15}, 60_000, 60_000, "continue"},
+		"while the share was small": {0.05, 0.5, [2]float64{0.9, 0.9}, [2]float64{0, 1}, 60_000, 20_000, "continue"},
+	} {
+		design := func(share float64) *api.Experiment {
+			return &api.Experiment{Name: "x", Control: "a", Variants: []api.Variant{
+				{Name: "a", Show: api.ShowUniform, Share: 1 - share}, {Name: "b", Show: api.ShowUniform, Share: share}}}
+		}
+		for _, e := range []*abtest.Experiment{abtest.New(1, 0, design(c.share), cohort), abtest.NewHoldout(c.share, 1, 0, cohort)} {
+			if e.IsHoldout && c.later != c.share {
+				continue
 			}
-		})
-		restores(t, e, last)
-		reason := fmt.Sprintf("%d of 6000 decisions do not count because %d of the same times left memory before their outcome: "+
-			"do not trust the differences", last.Discarded, last.ExpiredEarly)
-		if last.Decisions != c.count || strings.HasPrefix(last.Verdict.Reason, reason) != c.stops ||
-			c.stops && last.Verdict.Result != api.Stop {
-			t.Errorf("%v: %d of %d decisions count: %+v", c.evicted, last.Decisions, 6000, last.Verdict)
-		}
-		if math.Abs(float64(last.ExpiredEarly)-0.93*float64((c.evicted[1]-c.evicted[0])/c.apart)) > 80 {
-			t.Errorf("%d decisions of %v left memory", last.ExpiredEarly, c.evicted)
-		}
-		if (len(last.Gains()) == 0) != c.stops {
-			t.Errorf("%v: the gains are %+v", c.evicted, last.Gains())
-		}
-		for v, rate := range trial.rates {
-			if g := last.Variants[v].Group; g.Rounds > 0 && math.Abs(float64(g.Purchases)/float64(g.Rounds)-rate) > 0.02 {
-				t.Errorf("%d of %d decisions sold", g.Purchases, g.Rounds)
+			rng := rand.New(rand.NewPCG(1, 11))
+			var last *api.ExperimentReport
+			evicted := [2]uint64{}
+			for n := range c.visits {
+				const every = 100
+				entry, now := uint64(n+2), int64(n/every)*cohort
+				if n == c.until {
+					e.Divide(design(c.later), entry-1, now)
+				}
+				o, class := visitOf(e, fmt.Sprint(n))
+				closed := &offer.Closed{Offer: o, Entry: entry, Time: now}
+				if rng.Float64() < c.rates[class] {
+					closed.Choice = 1
+				}
+				mark := e.Enter(entry, now, cohort, o)
+				if closed.Choice == 0 && n < c.until && rng.Float64() < c.silent[class] {
+					evicted[class]++
+					e.Lose(mark, entry)
+					closed = nil
+				}
+				e.Leave(entry, now, cohort, closed, "")
+				if n%every < every-1 {
+					continue
+				}
+				e.Advance(now+cohort, cohort)
+				if n%1000 < 999 {
+					continue
+				}
+				last = e.Report("", window, cohort)
+				if v := last.Verdict; !e.IsHoldout && v.Result != api.Stop && v.Result != api.Continue && c.want != "ship b" {
+					t.Errorf("%s: after %d visits %+v", name, n, v)
+				}
+			}
+			restores(t, e, last)
+			expect.Equal(t, [2]uint64{last.Variants[0].ExpiredEarly, last.Variants[1].ExpiredEarly}, evicted, name)
+			if e.IsHoldout {
+				truth := c.rates[0] - c.rates[1]
+				g, ok := e.Gain()
+				if ok != (c.want != api.Stop) || ok && (g.PerDecision.Low > truth || g.PerDecision.High < truth) {
+					t.Errorf("%s: the gain %+v is there: %v", name, g.PerDecision, ok)
+				}
+				continue
+			}
+			expect.Equal(t, strings.TrimSpace(last.Verdict.Result+" "+last.Verdict.Variant), c.want, name, ":", last.Verdict.Reason)
+			expect.Equal(t, len(last.Gains()) == 0, c.want == api.Stop, name, ": the gains")
+			if c.want == api.Stop {
+				expect.Contains(t, last.Verdict.Reason, `" left memory before their outcome: do not trust the differences`)
 			}
 		}
 	}
 	for made, many := range map[uint64]bool{40: true, 1600: true, 1601: false} {
-		if api.ManyDiscarded(31, made) || api.ManyDiscarded(32, made) != many {
-			t.Errorf("of %d decisions 31 or 32 are discarded", made)
+		if api.ManyEvicted(31, made) || api.ManyEvicted(32, made) != many {
+			t.Errorf("of %d decisions 31 or 32 left memory", made)
 		}
-	}
-}
-
-// A lost cohort with an open decision delays the next one, which counts once that decision has closed. A hold-out has no
-// gain once too many decisions do not count.
-func TestLostCohorts(t *testing.T) {
-	e := abtest.NewHoldout(0.5, 1, 0, cohort)
-	entry := uint64(1)
-	visit := func(number int64, sells, evicts bool) func() {
-		entry++
-		entry, at := entry, number*cohort
-		o, _ := visitOf(e, fmt.Sprint(entry))
-		o.Revenue = []float64{1}
-		e.Enter(entry, at, cohort, o)
-		return func() {
-			closed := &offer.Closed{Offer: o, Entry: entry, Time: at}
-			if evicts {
-				e.Lose(entry, at, cohort)
-				closed = nil
-			} else if sells {
-				closed.Choice = 1
-			}
-			e.Leave(entry, at, cohort, closed, "")
-		}
-	}
-	counts := func(want *time.Time) {
-		t.Helper()
-		e.Advance(5*cohort, cohort)
-		expect.Equal(t, e.Report("", window, cohort).Counts, want)
-	}
-	for n := range 1000 {
-		visit(0, n%5 == 0, false)()
-	}
-	last := visit(1, false, false)
-	visit(1, false, true)()
-	counts(nil)
-	visit(2, true, false)()
-	counts(new(time.Unix(0, 2*cohort+int64(window)).UTC()))
-	last()
-	counts(nil)
-	if g, ok := e.Gain(); !ok || g.Decisions < 400 {
-		t.Errorf("%+v, %v", g, ok)
-	}
-	for range 40 {
-		visit(3, false, true)()
-	}
-	e.Advance(5*cohort, cohort)
-	if g, ok := e.Gain(); ok {
-		t.Errorf("%+v although 42 of 1043 decisions do not count", g)
 	}
 }
 
