@@ -190,7 +190,7 @@ type SegmentReport struct {
 type SegmentVariant struct {
 	Variant    string    `json:"variant"`
 	Group      Totals    `json:"totals" doc:"the decisions that count"`
-	Difference *Interval `json:"difference,omitempty" doc:"revenue per decision above the control's in the segment; left out of the control, and before there are decisions of both"`
+	Difference *Interval `json:"difference,omitempty" doc:"revenue per decision above the control's in the segment; left out of the control, before there are decisions of both, and of segments with fewer than about 8 shoppers"`
 }
 
 // LearnerReport is the state of the learner of a variant.

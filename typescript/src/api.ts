@@ -1238,7 +1238,7 @@ export interface SegmentReport {
 }
 
 export interface SegmentVariant {
-  /** Revenue per decision above the control's in the segment; left out of the control, and before there are decisions of both. */
+  /** Revenue per decision above the control's in the segment; left out of the control, before there are decisions of both, and of segments with fewer than about 8 shoppers. */
   difference?: Interval | undefined;
   /** The decisions that count. */
   totals: Totals;

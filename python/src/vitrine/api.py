@@ -1247,7 +1247,7 @@ class SegmentReport(TypedDict):
 
 class SegmentVariant(TypedDict):
     difference: NotRequired[Interval]
-    """Revenue per decision above the control's in the segment; left out of the control, and before there are decisions of both."""
+    """Revenue per decision above the control's in the segment; left out of the control, before there are decisions of both, and of segments with fewer than about 8 shoppers."""
     totals: Totals
     """The decisions that count."""
     variant: str

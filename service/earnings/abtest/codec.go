@@ -119,14 +119,16 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	for v := range e.later {
 		f.Float(e.later[v].Parts())
 	}
-	f.Uvarint(&e.widest.Entry)
+	f.Uvarint(&e.widest.Entry, &e.taken)
 	f.Float(&e.widest.Value)
 	fields.Elements(f, e.asked)
 	fields.Elements(f, e.evicted)
 	for v := range e.missing {
 		f.Float(&e.missing[v])
 	}
-	fields.Elements(f, e.units)
+	for v := range e.units {
+		f.Float(&e.units[v])
+	}
 	for i := range e.signs {
 		n := &e.signs[i]
 		f.Uvarint(&n.fallback, &n.lost, &n.valued)
@@ -141,6 +143,7 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	fields.Elements(f, e.Ratio.Counts)
 	f.Float(&e.Ratio.Log, &e.Ratio.Max)
 	sparse(f, e.seen, func(word *uint64, f *fields.Fields) { f.Fixed64(word) })
+	f.Check(e.taken <= seenUnits, "%d unit hashes", e.taken)
 	e.cohorts.Fields(f, e.newSample, func(s **sample, f *fields.Fields) { (*s).fields(f, len(e.parts)) })
 	if fields.List(f, &e.points, (*point).fields); f.Reads() && f.Err() == nil {
 		e.restored(f, k)

@@ -27,10 +27,11 @@ type Experiment struct {
 	asked    []uint64       // number of decisions, by class
 	evicted  []uint64       // decisions that left memory before their outcome, by class
 	missing  []float64      // Σ 1/p of these
-	units    []uint64       // number of units, by class
+	units    []float64      // estimated number of units, by class
 	signs    []signs        // by class
 	widest   widest         // of the decisions that count
 	seen     []uint64       // one bit per unit hash seen, modulo seenUnits
+	taken    uint64         // number of these bits
 	cohorts  earnings.Cohorts[*sample]
 	points   []point
 	step     int64 // minimum time between points
@@ -126,7 +127,7 @@ func Empty(design *api.Experiment) *Experiment {
 		Results: NewResults(n), metrics: newMetrics(design), firsts: newResults(n),
 		reported: make([]uint64, numMetrics+len(design.Metrics)),
 		groups:   make([]offer.Totals, n), later: make([]precise.Sum, n), asked: make([]uint64, n),
-		evicted: make([]uint64, n), missing: make([]float64, n), units: make([]uint64, n), signs: make([]signs, n), seen: make([]uint64, seenUnits/64),
+		evicted: make([]uint64, n), missing: make([]float64, n), units: make([]float64, n), signs: make([]signs, n), seen: make([]uint64, seenUnits/64),
 	}
 }
 
@@ -190,7 +191,8 @@ func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (m 
 	}
 	if word, bit := o.Unit%seenUnits/64, uint64(1)<<(o.Unit%64); e.seen[word]&bit == 0 {
 		e.seen[word] |= bit
-		e.units[class]++
+		e.units[class] += seenUnits / float64(seenUnits-e.taken) // with the units since the last one that share a hash
+		e.taken++
 		if p := e.shares[class]; p > 0 {
 			e.Ratio.Add(class, p)
 			if o.Deferred {

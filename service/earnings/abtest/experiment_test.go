@@ -49,11 +49,18 @@ func (c *counter) sell(unit uint64, earned float64) (entry uint64) {
 	return c.entry
 }
 
-// Shoppers are counted rightly although some have the same hash, and their sum is the variants'.
+// Shoppers are counted rightly although some have the same hash, also if the shares change, and their sum is the
+// variants'.
 func TestDistinctUnits(t *testing.T) {
-	for n, off := range map[uint64]float64{900: 0, 300_000: 0.01} {
+	for n, off := range map[uint64]float64{900: 0, 300_000: 0.01, 2_000_000: 0.01} {
 		c, rng, real := newCounter(t), rand.New(rand.NewPCG(1, 1)), [2]float64{}
-		for range n {
+		for k := range n {
+			if n > 1e6 && (k == 0 || k == n/2) {
+				c.entry++
+				first := 0.9 - 0.8*float64(2*k/n)
+				c.Divide(&api.Experiment{Name: "x", Control: "a", Variants: []api.Variant{
+					{Name: "a", Show: api.ShowUniform, Share: first}, {Name: "b", Show: api.ShowUniform, Share: 1 - first}}}, c.entry, 0)
+			}
 			unit := rng.Uint64()
 			class := c.Class(unit)
 			c.entry++

@@ -88,14 +88,10 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
 	}
 	r.Counts = e.nextCounts(window, cohort)
-	counted := uint64(0)
-	for _, n := range e.units {
-		counted += n
-	}
 	few, unseen, most := "", "", 0.0
 	for class := range e.groups {
-		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], ExpiredEarly: e.evicted[class], Units: distinct(e.units[class], counted),
-			Group: e.groups[class].Report(), Later: e.later[class].Value(), Share: e.shares[class]}
+		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class],
+			ExpiredEarly: e.evicted[class], Units: uint64(math.Round(e.units[class])), Group: e.groups[class].Report(), Later: e.later[class].Value(), Share: e.shares[class]}
 		v.Mean = e.mean(class)
 		if less := e.unseen(class, &v); less > most {
 			most = less
@@ -153,16 +149,6 @@ func (e *Experiment) nextCounts(window time.Duration, length int64) *time.Time {
 		return nil
 	}
 	return new(timeOf((e.cohorts[0].Number+1)*length + int64(window)))
-}
-
-// distinct estimates how many units a variant was shown to, given how many of all counted hashes were of its units. Units
-// of one hash count once: n units take m(1 − exp(−n/m)) of m hashes on average (linear counting).
-func distinct(units, counted uint64) uint64 {
-	if counted == 0 {
-		return 0
-	}
-	taken := float64(min(counted, seenUnits-1)) / seenUnits
-	return uint64(math.Round(-math.Log1p(-taken) / taken * float64(units)))
 }
 
 // outlier names the decision whose earnings widen all intervals, if it earned far more than the other sales on average.

@@ -18,6 +18,9 @@ const maxSegments = 8
 // segmentBuckets is the number of buckets for V_n in a segment: fewer than Buckets, which would take much memory.
 const segmentBuckets = 512
 
+// leastBuckets is how many of these need decisions before a difference is reported: of a few, all may buy by chance.
+const leastBuckets = 8
+
 // segment holds the earnings from shoppers with one value of a feature.
 type segment struct {
 	value  string
@@ -157,10 +160,15 @@ func (e *Experiment) segmentReports(control int) (list []api.SegmentReport) {
 	alpha, most := experimentError/float64(maxSegments*(len(e.shares)-1)), e.Results.Mean.Bound
 	for i := range e.parts {
 		p := &e.parts[i]
-		r := api.SegmentReport{Value: p.value}
+		r, used := api.SegmentReport{Value: p.value}, 0
+		for _, n := range p.sizes {
+			if n > 0 {
+				used++
+			}
+		}
 		for v := range e.shares {
 			of := api.SegmentVariant{Variant: e.Name(v), Group: p.groups[v].Report()}
-			if m := p.leads[v]; v != control && m.N > 0 && p.groups[v].Rounds > 0 && p.groups[control].Rounds > 0 {
+			if m := p.leads[v]; v != control && used >= leastBuckets && m.N > 0 && p.groups[v].Rounds > 0 && p.groups[control].Rounds > 0 {
 				m.Squares = precise.Of(max(m.Squares.Value(), p.around(v, m.Average())))
 				low, high := m.Interval(alpha)
 				of.Difference = &api.Interval{Low: max(low, -most), Estimate: m.Average(), High: min(high, most)}

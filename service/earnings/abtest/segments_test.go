@@ -75,3 +75,13 @@ func TestSegmentsOfMembers(t *testing.T) {
 		t.Errorf("an interval was wrong in %d of %d experiments, want at most %.0f", wrong, runs, most)
 	}
 }
+
+// Shoppers of seven buckets show no difference.
+func TestSmallSegments(t *testing.T) {
+	c := newCounter(t)
+	for n := range 8 {
+		c.sell(Unit("home", fmt.Sprint(n)), 1)
+		c.advance()
+		expect.Equal(t, c.Report("", 16, cohortLength).Segments[0].Variants[1].Difference != nil, n == 7, n+1, "shoppers")
+	}
+}
