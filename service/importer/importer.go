@@ -230,6 +230,7 @@ type Log struct {
 	sorted  *extsort.Sorter // the rows of a table that was not sorted; nil if the file lists them in order
 	sum     []byte          // SHA-256 of the file, once a decision needs it
 	header  []string
+	several bool // whether a decision of the table has several rows
 }
 
 // Open opens the log at path, "-" for the standard input. A stream is copied to a temporary file. If the rows of a

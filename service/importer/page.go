@@ -605,15 +605,15 @@ func (p *pageRows) propensity(column string, required bool) (propensity float64,
 }
 
 // lawOf returns the law of a page: the page's own law in our tables, or the law of the mapping's columns.
-func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.SamplingLaw, error) {
+func (s *source) lawOf(p *pageRows, f *found, ids []string) (d *offer.SamplingLaw, err error) {
 	if v, ok := p.fields["sampling_law"]; ok && p.rows != nil {
 		var l offer.NamedLaw
-		if err := json.Unmarshal([]byte(v.Text), &l, json.RejectUnknownMembers(true)); err != nil {
-			return nil, p.at(0, fmt.Errorf("column law: %w", err))
+		err := json.Unmarshal([]byte(v.Text), &l, json.RejectUnknownMembers(true))
+		if err == nil {
+			d, err = l.Of(ids)
 		}
-		d, err := l.Of(ids)
 		if err != nil {
-			err = p.at(0, fmt.Errorf("column law: %w", err))
+			err = p.at(0, fmt.Errorf("column sampling_law: %w", err))
 		}
 		return d, err
 	}
@@ -826,7 +826,7 @@ func readOBP(s *source) error {
 				return p.at(shown.row, err)
 			}
 		}
-		if len(f.items) > 1 { // the propensities belong to items
+		if s.several { // the propensities belong to items
 			f.propensity = 0
 		}
 		f.items = nil

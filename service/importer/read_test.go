@@ -277,6 +277,18 @@ func TestPlaces(t *testing.T) {
 	expect.Equal(t, r, want)
 }
 
+// Open Bandit's propensities are those of pages only if no page of the log has two items.
+func TestPropensitiesOfOneItem(t *testing.T) {
+	items := file(t, "items.csv", []byte("item_id\nx\ny\n"))
+	for rows, want := range map[string]float64{"a,x,1,.5\nb,y,1,.5\n": 0.5, "a,x,1,.5\nb,x,0,.5\nb,y,1,.5\n": 0,
+		"a,x,1,.5\nb,x,0,.5\nc,x,0,.5\nb,y,1,.5\n": 0} {
+		list, _, err := read(t, "log.csv", "decision_id,item_id,click,propensity_score\n"+rows,
+			&importer.Mapping{Format: "obp", Items: items})
+		fatal.If(t, err)
+		expect.Equal(t, list[0].Propensity, want, rows)
+	}
+}
+
 // Values beyond a feature's bounds, which are center ± 10 scale by default, are counted: an import cuts them.
 func TestClipped(t *testing.T) {
 	c := fatal.Or(setup.Parse([]byte(strings.Replace(shop, `"price","kind":"number"`,

@@ -47,10 +47,7 @@ func Recognize(ctx context.Context, path string) (*Recognized, error) {
 	r.Mapping.Format, _ = formatOf(path)
 	k := &recognizer{Recognized: r, Log: &Log{Name: path, file: f, mapping: r.Mapping}}
 	k.source = &source{Log: k.Log, ctx: ctx, used: map[string]bool{}, seen: map[string]bool{}, report: &Report{}}
-	if err = k.recognize(); errors.Is(err, errEnough) {
-		err = nil
-	}
-	return r, k.named(ctx, err)
+	return r, k.named(ctx, k.recognize())
 }
 
 // errEnough ends the reading of a sample.

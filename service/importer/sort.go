@@ -40,11 +40,13 @@ func (l *Log) sort(ctx context.Context) error {
 	err := s.rows(l.file, begin, func(r row) error {
 		id := cell.Text(r.fields[column])
 		if id == last || id == "" {
+			l.several = l.several || id != ""
 			return nil
 		}
 		last = id
 		h := maphash.String(seed, id)
 		if hashes[h] {
+			l.several = true
 			return apart
 		}
 		hashes[h] = true

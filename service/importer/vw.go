@@ -289,10 +289,8 @@ func readVWJSON(s *source) error {
 		if err != nil {
 			return err
 		}
-		if tag, ok := valueOf(members, "_tag"); ok {
-			if json.Unmarshal(tag, &f.id) == nil && f.id != "" {
-				f.text = nil
-			}
+		if tag, ok := valueOf(members, "_tag"); ok && json.Unmarshal(tag, &f.id) == nil && f.id != "" {
+			f.text = nil
 		}
 		l, err := anyLabel(members)
 		if err != nil {
