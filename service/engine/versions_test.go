@@ -48,6 +48,14 @@ func TestChangeKeepsAVersion(t *testing.T) {
 		t.Fatalf("%v, %+v", err, loss)
 	}
 	expect.Equal(t, e.Sequence(), sequence, "a refused change is in the log")
+	put(t, e, "waits", first)
+	decide(t, e, "waits", stock("open", 5), 0)
+	for i := range 10 { // most of these sales wait for it
+		one(t, e, "waits", fmt.Sprint(i), 1)
+	}
+	if _, err := e.Put(t.Context(), "waits", []byte(second), 200); !errors.As(err, &loss) || loss.Rounds != 10 {
+		t.Errorf("%v, want a loss of 10 rounds", err)
+	}
 	fatal.Or(e.Change(t.Context(), "home", []byte(second), engine.Change{Reset: true}, 200))(t)
 	for i := range 3 {
 		one(t, e, "home", fmt.Sprint("b", i), 1)

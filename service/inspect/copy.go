@@ -76,7 +76,7 @@ func copyInto(ctx context.Context, to eventlog.Copied, from eventlog.Log,
 	})
 	switch {
 	case errors.Is(err, eventlog.ErrBeyond):
-		err = hint.New(err, "copy in the other direction, or name another place: a service may have written to the copy")
+		err = hint.New(err, "a service may have written to the copy: copy in the other direction, or name another place")
 	case errors.Is(err, eventlog.ErrForeign), errors.Is(err, eventlog.ErrRemoved):
 		err = hint.New(err, "name a place without a log, or with a recent copy of the same log")
 	}

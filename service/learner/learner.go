@@ -85,7 +85,8 @@ type Progress struct {
 	Retired   bool   // it only keeps states
 	Problem   string // the last one
 
-	Lag uint64 // rounds given to it but not yet learned
+	Lag     uint64 // rounds to learn that the counts above do not include yet
+	Waiting uint64 // sales that wait for earlier decisions
 }
 
 // Learner is a learner on its goroutine. Make one with [New] or [Restore], and start it with Run.

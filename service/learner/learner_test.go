@@ -191,22 +191,29 @@ func restored(data []byte, build learner.Build, c *setup.Config, beginAgain bool
 	return learner.Restore(&s, build, c, beginAgain)
 }
 
-// Each round that a learner was given is learned, skipped, or counted as its lag, at any moment.
+// Each round that a learner was given is learned or skipped, counts as its lag, or waits, at any moment.
 func TestEachRoundIsCounted(t *testing.T) {
-	const rounds = 200
+	const rounds, sales = 200, 10
 	var l *learner.Learner
 	gate := make(chan struct{})
 	l = started(t, of(ledger{before: func(x float64) {
 		<-gate
-		if p := l.Progress(); p.Learned+p.Skipped+p.Lag != rounds {
+		if p := l.Progress(); p.Learned+p.Skipped+p.Lag+p.Waiting != rounds+sales {
 			t.Errorf("%+v before the round %v of %d", p, x, rounds)
 		}
 	}}))
 	observe(l, 0, slices.Repeat([]float64{1, sour}, rounds/2)...)
+	for k := range uint64(sales) {
+		l.Observe(rounds+1, k+1, &offer.Offer{Offered: offered("d", 1)}, 1, nil)
+	}
 	close(gate)
-	<-l.Reached()
-	if p := l.Progress(); p.Learned != rounds/2 || p.Skipped != rounds/2 || p.Lag != 0 {
-		t.Errorf("%+v", p)
+	for _, waiting := range []uint64{sales - 2, 0} { // two may be ahead of earlier decisions
+		l.Wake()
+		<-l.Reached()
+		if p := l.Progress(); p.Learned != rounds/2+sales-waiting || p.Skipped != rounds/2 || p.Lag != 0 || p.Waiting != waiting {
+			t.Errorf("%+v", p)
+		}
+		l.Settle(rounds+1, sales)
 	}
 }
 

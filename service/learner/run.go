@@ -248,7 +248,7 @@ func (l *Learner) save() {
 // Progress returns how far the learner is. It names a problem if the policy could not be made or the log could not be
 // read.
 func (l *Learner) Progress() (p Progress) {
-	l.holding(func() { p = l.seen; p.Lag = l.lag })
+	l.holding(func() { p = l.seen; p.Lag, p.Waiting = l.lag, uint64(len(l.ordering.held)) })
 	return p
 }
 

@@ -22,10 +22,10 @@ func (w *Worker) begin(sequence uint64) {
 	w.Begin(sequence)
 }
 
-// rounds counts the rounds that a learner has learned or will learn soon.
+// rounds counts the rounds that a learner has learned or will learn.
 func (w *Worker) rounds() uint64 {
 	seen := w.Progress()
-	return seen.Learned + seen.Lag
+	return seen.Learned + seen.Lag + seen.Waiting
 }
 
 // ContinueNumbers gives new decisions numbers after those in the log.

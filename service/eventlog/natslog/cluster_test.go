@@ -211,8 +211,11 @@ func TestReplicasDuringWrites(t *testing.T) {
 
 // An operator learns which storage is full.
 func TestStorageIsFull(t *testing.T) {
-	err := natslog.Refused(fmt.Errorf("nats: %w", &jetstream.APIError{Code: 503, ErrorCode: 10023}))
-	if !errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "max_file_store is full: nats: API error") {
-		t.Error(err)
+	for code, want := range map[jetstream.ErrorCode]string{10023: "max_file_store is full: nats: API error",
+		10110: eventlog.ErrReopen.Error() + ": nats: API error"} {
+		err := natslog.Refused(fmt.Errorf("nats: %w", &jetstream.APIError{Code: 503, ErrorCode: code}))
+		if !errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }

@@ -48,41 +48,50 @@ func (u *unanswered) GetMsg(ctx context.Context, sequence uint64,
 	return u.Stream.GetMsg(ctx, sequence, o...)
 }
 
-// NobodyHears lets a server that does not yet know a sweep's consumer answer every second request for keys.
+// NobodyHears lets every second request of a sweep fail: for keys after some of them, as from a server that does not yet
+// know the sweep's consumer.
 func NobodyHears(s *Store) {
 	s.opening.Lock()
 	defer s.opening.Unlock()
-	s.shoppers = deafKeys{s.shoppers}
+	s.shoppers = &deafKeys{Stream: s.shoppers}
 }
 
-type deafKeys struct{ jetstream.Stream }
+type deafKeys struct {
+	jetstream.Stream
+	deaf bool
+}
 
-func (d deafKeys) OrderedConsumer(ctx context.Context, c jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
+func (d *deafKeys) Info(ctx context.Context, o ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	if d.deaf = !d.deaf; d.deaf {
+		return nil, nats.ErrNoResponders
+	}
+	return d.Stream.Info(ctx, o...)
+}
+
+func (d *deafKeys) OrderedConsumer(ctx context.Context, c jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
+	if d.deaf = !d.deaf; d.deaf {
+		return nil, nats.ErrNoResponders
+	}
 	all, err := d.Stream.OrderedConsumer(ctx, c)
 	return &deafConsumer{Consumer: all}, err
 }
 
 type deafConsumer struct {
 	jetstream.Consumer
-	calls int
+	deaf bool
 }
 
 func (d *deafConsumer) FetchNoWait(n int) (jetstream.MessageBatch, error) {
-	if d.calls++; d.calls%2 == 1 {
-		return deafBatch{}, nil
+	if d.deaf = !d.deaf; d.deaf {
+		some, err := d.Consumer.FetchNoWait(7)
+		return deafBatch{some}, err
 	}
 	return d.Consumer.FetchNoWait(n)
 }
 
-type deafBatch struct{}
+type deafBatch struct{ jetstream.MessageBatch }
 
 func (deafBatch) Error() error { return nats.ErrNoResponders }
-
-func (deafBatch) Messages() <-chan jetstream.Msg {
-	none := make(chan jetstream.Msg)
-	close(none)
-	return none
-}
 
 // Abandon leaves the log as a killed process does, without releasing it.
 func Abandon(s *Store) { s.conn.Close() }

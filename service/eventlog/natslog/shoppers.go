@@ -157,25 +157,26 @@ func (k shopperKeys) Sweep(ctx context.Context, isUsed func(shoppers.Key) bool) 
 	if err != nil || info.State.Msgs == 0 {
 		return k.wrong(err)
 	}
-	all, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	all, err := askFor(ctx, k.Store, stream.OrderedConsumer, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return k.wrong(err)
 	}
 	for {
-		batch, err := ask(ctx, k.Store, func(context.Context) (list []jetstream.Msg, err error) {
+		var list []jetstream.Msg
+		_, err := ask(ctx, k.Store, func(context.Context) (struct{}, error) {
 			batch, err := all.FetchNoWait(1000) // each call makes a consumer, which our server may not know yet
 			if err != nil {
-				return nil, err
+				return struct{}{}, err
 			}
-			for m := range batch.Messages() {
+			for m := range batch.Messages() { // also those before an error, because the next call begins after them
 				list = append(list, m)
 			}
-			return list, batch.Error()
+			return struct{}{}, batch.Error()
 		})
-		if err != nil || len(batch) == 0 {
+		if err != nil || len(list) == 0 {
 			return k.wrong(err)
 		}
-		for _, m := range batch {
+		for _, m := range list {
 			about, err := m.Metadata()
 			if err != nil || len(m.Data()) != len(shoppers.Key{}) || info.TimeStamp.Sub(about.Timestamp) < freshKey ||
 				isUsed(shoppers.Key(m.Data())) {
