@@ -353,7 +353,7 @@ func TestRelearningOfFewRoundsWaits(t *testing.T) {
 	another := strings.Replace(another, `{`, `{"mode":"shadow",`, 1)
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
-	put(t, e, "home", toys)
+	put(t, e, "home", strings.Replace(toys, `"max_size":1`, `"max_size":2`, 1))
 	for i := range 10 {
 		one(t, e, "home", fmt.Sprint("d", i), 1)
 	}
@@ -388,7 +388,7 @@ func TestRelearningOfFewRoundsWaits(t *testing.T) {
 		t.Errorf("exchanged %q, ended %q, %v", done, ended, err)
 	}
 	s, err := e.Stats("home")
-	if err != nil || s.Learned != 10 || s.Relearning == nil || s.Relearning.Learned != 3 {
+	if err != nil || s.Learned != 10 || s.Relearning == nil || s.Relearning.Learned != 3 || s.Relearning.MaxSize != 1 {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if h := health.Of(&s, nil); len(h) == 0 || h[0].Level != "warning" || !strings.HasPrefix(h[0].Text, "The second learner "+

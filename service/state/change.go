@@ -32,7 +32,7 @@ func (m Match) Check(p *Placement) error {
 
 // Change holds the permissions of a put.
 type Change struct {
-	Reset   bool  // begin the learner again
+	Reset   bool  // the learner may begin again
 	Relearn bool  // let another learner learn from the log, which then takes its place; not with Reset
 	Accept  bool  // let the second learner decide although it learned less; no other change is made
 	Match   Match // of the placement as it is
