@@ -162,7 +162,7 @@ func (w *workspace) pick(items []int) []float64 {
 // not grow there, no set exceeds z(1+ε).
 func (w *workspace) maximizeRevenue() vitrine.Assortment {
 	w.resize()
-	w.best = w.maxGain(w.best, 0)
+	w.best = w.maxGain(w.best, w.start())
 	z := vitrine.ExpectedRevenue(w.best, w.u, w.r)
 	for {
 		w.next = w.maxGain(w.next, z*(1+rounding(len(w.best))))
@@ -173,6 +173,25 @@ func (w *workspace) maximizeRevenue() vitrine.Assortment {
 		z = revenue
 		w.best, w.next = w.next, w.best
 	}
+}
+
+// start returns a revenue that a set surely exceeds. Under a capacity it comes from the best single item: at 0 every item
+// gains, and a program would look at as many items of each weight as a set can hold.
+func (w *workspace) start() float64 {
+	q, ok := w.c.(*Quota)
+	if !ok || q.most == nil {
+		return 0
+	}
+	best, z := 0, 0.0
+	for i, u := range w.u {
+		if v := w.r[i] / (1 + math.Exp(-u)); v > z && (w.hidden == nil || !w.hidden[i]) {
+			best, z = i, v
+		}
+	}
+	if !q.Contains(vitrine.Assortment{best}) {
+		return 0
+	}
+	return z * (1 - 1e-9)
 }
 
 // rounding bounds the relative error of an expected revenue of n items: two sums of n terms, and the steps before and

@@ -110,11 +110,21 @@ func (o *Optimistic) utilities(s *search, dst []float64, x *vitrine.Context) []f
 		}
 		return dst
 	}
+	if workers := numWorkers(n); workers > 1 {
+		blocks(n, workers, func(int) (block func(from, to int), done func()) {
+			s := searches.Get().(*search)
+			return func(from, to int) { o.block(s, dst, x.Features, from, to) }, func() { searches.Put(s) }
+		})
+		return dst
+	}
 	for from := 0; from < n; from += BlockRows {
-		to := min(from+BlockRows, n)
-		o.exact(dst[from:to], s.items.View(x.Features, from, to), &s.g, &s.norms)
+		o.block(s, dst, x.Features, from, min(from+BlockRows, n))
 	}
 	return dst
+}
+
+func (o *Optimistic) block(s *search, dst []float64, x *mat.Dense, from, to int) {
+	o.exact(dst[from:to], s.items.View(x, from, to), &s.g, &s.norms)
 }
 
 // exact stores the optimistic utilities of the items x in z. An item's utility does not depend on the other items.
