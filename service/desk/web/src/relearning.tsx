@@ -36,7 +36,7 @@ export function Relearning(props: { name: string; done?: (said: string) => void 
   return (
     <Card title="Vitrine learns a change from the log">
       <progress value={Math.max(r.entry - r.from_entry, 0)} max={r.to_entry - r.from_entry} aria-label="Entries of the log that it learned from" />
-      <p>It is at entry {count(r.entry)} of {count(r.to_entry)}, and has learned from {plural(r.learned, "visit")} so far. The present learner has learned from {plural(value.learned, "visit")}. The change is made once Vitrine has read the log and learned from half as many.{r.max_size ? ` It skips visits that showed more than ${plural(r.max_size, "item")}: while pages show more, that may never come, unless you make the change now.` : ""} Settings, pins and exclusions stay as they are until then.</p>
+      <p>It is at entry {count(r.entry)} of {count(r.to_entry)}, and has learned from {plural(r.learned, "visit")} so far. The present learner has learned from {plural(value.learned, "visit")}. The change is made once Vitrine has read the log and learned from half as many.{r.max_size ? ` It skips visits that showed more than ${plural(r.max_size, "item")}. If pages keep showing more, it may never learn from half as many. Then make the change yourself.` : ""} Settings, pins and exclusions stay as they are until then.</p>
       {failed ? <Failure of={failed} /> : null}
       {may ? (
         <div class="controls">
