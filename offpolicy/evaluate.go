@@ -352,13 +352,14 @@ func (l *Log) Utilities(dst []float64, t int) {
 // Estimate is the value per page of a policy by one method.
 type Estimate struct {
 	Method        string
-	Value         float64 // expected revenue per page
-	StandardError float64
+	Value         float64  // expected revenue per page
+	StandardError float64  // NaN, like the next two intervals, if Sales is below [MinSales]
 	Normal        Interval // value ± z standard errors, or t with shoppers who return
 	Bootstrap     Interval // percentiles over resampled shoppers, or rounds if none is known to return
 	// holds after all rounds simultaneously, even in finite samples, see [Log.Evaluate]; NaN if unavailable
 	Anytime Interval
 	ESS     float64 // effective sample size of the weights, see [Support]; NaN without weights, and for the method items
+	Sales   float64 // effective sample size of the weights of rounds that earned something; NaN for the method direct
 	None    string  // why there is no number; "" if there is one
 
 	influence []float64 // by round, mean 0
@@ -371,6 +372,10 @@ type Interval struct{ Low, High float64 }
 // MinESS is the minimum effective sample size for using weights of whole pages.
 const MinESS = 50
 
+// MinSales is the minimum [Estimate.Sales] for a standard error, a normal or bootstrap interval, and a verdict on the
+// model: with fewer sales, the variance of the log says little about the variance of an estimate.
+const MinSales = 5
+
 // Report judges a policy by a log.
 type Report struct {
 	Policy    string
@@ -379,7 +384,7 @@ type Report struct {
 
 	// Alarm is the paired difference between a doubly robust method and the direct one, in units of its standard error.
 	// Beyond 2, the model's family is probably wrong. AlarmMethod is dr-pi, or dr-sets if dr-pi gives no number. If
-	// neither does, AlarmMethod is empty and Alarm is NaN.
+	// neither does, AlarmMethod is empty and Alarm is NaN. Alarm is also NaN if AlarmMethod counts too few sales.
 	Alarm       float64
 	AlarmMethod string
 
@@ -439,7 +444,8 @@ func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, erro
 	const ridge = 1e-3 // on the logged pages the model errs only by its ridge
 	direct := r.Estimate("direct")
 	for _, method := range []string{"dr-pi", "dr-sets"} {
-		if d := r.difference(r.Estimate(method), direct); d.None == "" && d.StandardError > ridge*direct.StandardError {
+		d := r.difference(r.Estimate(method), direct)
+		if d.None == "" && !(d.StandardError <= ridge*direct.StandardError) {
 			r.Alarm, r.AlarmMethod = d.Value/d.StandardError, method
 			break
 		}
@@ -525,7 +531,7 @@ func (l *Log) Balance() Balance {
 // direct is the direct method, V = (1/n) Σ_t R̂(π(x_t)), with the influence R̂_t − V and that of the parameters.
 func (l *Log) direct(pages []vitrine.Assortment) Estimate {
 	n := float64(len(pages))
-	e := Estimate{Method: "direct", ESS: nan, influence: make([]float64, len(pages))}
+	e := Estimate{Method: "direct", ESS: nan, Sales: nan, influence: make([]float64, len(pages))}
 	for t, page := range pages {
 		e.influence[t] = l.revenue(l.all, t, page)
 		e.Value += e.influence[t] / n
@@ -632,15 +638,22 @@ func (r *Report) finish(e *Estimate) {
 		e.Normal, e.Bootstrap, e.Anytime = Interval{nan, nan}, Interval{nan, nan}, Interval{nan, nan}
 		return
 	}
+	e.Anytime = anytime(e.steps, r.level)
+	if e.Sales < MinSales {
+		e.StandardError, e.Normal, e.Bootstrap = nan, Interval{nan, nan}, Interval{nan, nan}
+		return
+	}
 	z := r.shoppers.quantile(r.level)
 	e.Normal = Interval{e.Value - z*e.StandardError, e.Value + z*e.StandardError}
 	e.Bootstrap = bootstrap(e.Value, sums, r.level, r.resamples, r.seed)
-	e.Anytime = anytime(e.steps, r.level)
 }
 
 // difference returns the paired difference of two estimates on the same rounds.
 func (r *Report) difference(a, b *Estimate) Estimate {
-	d := Estimate{Method: a.Method, Value: a.Value - b.Value, ESS: nan}
+	d := Estimate{Method: a.Method, Value: a.Value - b.Value, ESS: nan, Sales: a.Sales}
+	if b.Sales < d.Sales {
+		d.Sales = b.Sales
+	}
 	for _, e := range []*Estimate{a, b} {
 		if e.None != "" {
 			d.None = e.None

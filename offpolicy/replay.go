@@ -77,6 +77,9 @@ func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Opti
 	}
 	for _, v := range terms {
 		e.Value += v / float64(len(terms))
+		if v != 0 {
+			e.Sales++
+		}
 	}
 	if bounded {
 		e.steps = steps

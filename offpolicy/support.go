@@ -24,9 +24,11 @@ type Support struct {
 
 	Weights WeightCheck // pseudo-inverse weights, in rounds with a known law
 	ESS     float64     // their effective sample size (Σw)²/Σw², but at most (ΣE w)²/ΣE w² under the laws
+	Sales   float64     // (Σ|w|)²/Σw² over the rounds that earned something
 
 	SetWeights WeightCheck // weights 1{S_t = π(x_t)}/μ(S_t) of pages, in rounds with a propensity
 	SetESS     float64     // their effective sample size, but at most its expectation n²/Σ 1/μ(π(x_t))
+	SetSales   float64     // as Sales
 
 	Unbounded int    // rounds that earned more than the item taken, or less than 0, as baskets and corrections do
 	Tail      string // says that one round, or shopper, with an unusual revenue decides an estimate; "" if none does
@@ -121,6 +123,9 @@ func (s *Support) Words() []string {
 		} else {
 			say("The mean weight of its pages is %.3g ± %.2g, and %.3g is expected.", c.Mean, c.Error, c.Expected)
 		}
+		if s.SetSales < MinSales {
+			say("The page weights count %.0f sales: too few for normal and bootstrap intervals.", s.SetSales)
+		}
 	}
 	if s.ItemsSeen < s.Rounds && len(s.Unseen) > 0 {
 		const named = 5
@@ -133,7 +138,9 @@ func (s *Support) Words() []string {
 	}
 	if s.Possible > 0 {
 		few := ""
-		if !(s.ESS >= enoughRounds) {
+		if s.Sales < MinSales {
+			few = fmt.Sprintf(" and count %.0f sales: too few for normal and bootstrap intervals", s.Sales)
+		} else if !(s.ESS >= enoughRounds) {
 			few = ": too few for normal and bootstrap intervals"
 		}
 		say("The item weights are worth %.0f rounds%s.", s.ESS, few)
@@ -165,7 +172,7 @@ func (s *Support) wrongPropensities() string {
 }
 
 // tail names the round of a revenue far above the median of the sales that makes up over a quarter of a method's
-// variance, or returns "". Few sales also make single rounds large, and effective sample sizes tell that.
+// variance, or returns "". Few sales also make single rounds large: see [MinSales].
 func (r *Report) tail(j *judgement) string {
 	const unusual, enough, share = 5, 8, 0.25 // times the median; sales; of the variance
 	largest, usual := slices.Clone(j.price), []float64(nil)
@@ -213,8 +220,11 @@ func (r *Report) tail(j *judgement) string {
 // AlarmWords describes the alarm, or returns "".
 func (r *Report) AlarmWords() string {
 	switch {
-	case math.IsNaN(r.Alarm):
+	case r.AlarmMethod == "":
 		return "Nothing in the log checks the model of the direct method."
+	case math.IsNaN(r.Alarm):
+		return fmt.Sprintf("The log is too small to check the model: the weights of %s count %.0f sales.",
+			r.AlarmMethod, r.Estimate(r.AlarmMethod).Sales)
 	case !(r.Estimate(r.AlarmMethod).ESS >= enoughRounds):
 		return fmt.Sprintf("The log is too small to check the model: the weights of %s are worth %.0f rounds.",
 			r.AlarmMethod, r.Estimate(r.AlarmMethod).ESS)

@@ -1,13 +1,17 @@
 package offpolicy_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/offpolicy"
 )
 
@@ -129,5 +133,70 @@ func TestAlikeWeightsAreNoSupport(t *testing.T) {
 	// A policy that learned lacks intervals at any time, so the words do not recommend them.
 	if r.Learned(); !strings.Contains(strings.Join(r.Support.Words(), " "), ": too few for normal and bootstrap intervals.") {
 		t.Errorf("%q", r.Support.Words())
+	}
+}
+
+// With few sales on the policy's pages, weighted methods give no normal or bootstrap interval, and the model gets no
+// verdict. From [offpolicy.MinSales] on, the intervals contain the truth in most logs. Clicks do not depend on anything.
+func TestFewSales(t *testing.T) {
+	const logs, items = 20, 10
+	for _, rate := range []float64{0.005, 0.06, 0.1} {
+		given, missed, refuted := 0, 0, 0
+		for seed := range uint64(logs) {
+			rng := rand.New(rand.NewPCG(seed, 3))
+			var rounds []offpolicy.Round
+			for range 1000 {
+				x := &vitrine.Context{Features: mat.NewDense(items, 1, nil)}
+				for i := range items {
+					x.Features.Set(i, 0, rng.NormFloat64())
+				}
+				r := offpolicy.Round{Context: x, Shown: vitrine.Assortment{rng.IntN(items)},
+					SamplingLaw: offpolicy.EpsilonPages(1, items, 1, nil)}
+				if rng.Float64() < rate {
+					r.Choice = 1
+				}
+				rounds = append(rounds, r)
+			}
+			rounds[0].Choice = 1
+			l := newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 100})
+			r := evaluate(t, l, slices.Repeat([]vitrine.Assortment{{0}}, len(rounds)))
+			other := evaluate(t, l, slices.Repeat([]vitrine.Assortment{{1}}, len(rounds)))
+			difference := fatal.Or(r.Difference(other))(t)
+			matched := 0.0
+			for _, r := range rounds {
+				if r.Shown[0] == 0 && r.Choice > 0 {
+					matched++
+				}
+			}
+			words := strings.Join(r.Support.Words(), " ")
+			for _, e := range r.Estimates[1:] {
+				known := !math.IsNaN(e.StandardError) && !math.IsNaN(e.Normal.Low) && !math.IsNaN(e.Bootstrap.Low)
+				if math.Abs(e.Sales-matched) > 1e-9 || known != (matched >= offpolicy.MinSales) || math.IsNaN(e.Value) ||
+					math.IsNaN(e.Anytime.Low) || known == strings.Contains(words, fmt.Sprintf(" count %.0f sales: too few", matched)) {
+					t.Errorf("rate %v, seed %d: with %v sales: %+v, %s", rate, seed, matched, e, words)
+				}
+			}
+			if d := difference[1]; math.IsNaN(d.StandardError) != (d.Sales < offpolicy.MinSales) ||
+				d.Sales != min(r.Support.Sales, other.Support.Sales) {
+				t.Errorf("rate %v, seed %d: the difference is %+v", rate, seed, d)
+			}
+			if matched < offpolicy.MinSales {
+				if !math.IsNaN(r.Alarm) || !strings.Contains(r.AlarmWords(), "too small to check the model: the weights of dr-pi count") {
+					t.Errorf("rate %v, seed %d: with %v sales: %s", rate, seed, matched, r.AlarmWords())
+				}
+				continue
+			}
+			given++
+			if e := r.Estimate("dr-pi"); e.Normal.Low > rate || e.Normal.High < rate {
+				missed++
+			}
+			if math.Abs(r.Alarm) > 2 {
+				refuted++
+			}
+		}
+		t.Logf("rate %v: %d of %d logs give intervals, of which %d miss the truth; %d refute the model", rate, given, logs, missed, refuted)
+		if rate < 0.01 && given > 0 || rate > 0.05 && (given < logs/2 || missed > given/5 || refuted > given/5) {
+			t.Errorf("rate %v: %d of %d logs give intervals, %d miss the truth, and %d refute the model", rate, given, logs, missed, refuted)
+		}
 	}
 }

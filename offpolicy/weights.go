@@ -81,6 +81,7 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 	} else {
 		s.LeastInclusion = nan
 	}
+	s.Sales, s.SetSales = j.sales(j.weight), j.sales(j.set)
 	s.SetESS = effective(j.set)
 	shown, squares := sums(j.set)
 	switch {
@@ -226,9 +227,20 @@ func mostFrequent(count map[string]int) (names []string) {
 	})
 }
 
+// sales returns the effective sample size of the weights of rounds that earned something.
+func (j *judgement) sales(weight []float64) float64 {
+	sold := make([]float64, len(weight))
+	for t, w := range weight {
+		if j.earned[t] != 0 {
+			sold[t] = math.Abs(w)
+		}
+	}
+	return effective(sold)
+}
+
 // mean returns the mean of one term per round as an estimate.
-func (j *judgement) mean(method string, terms []float64, ess float64) Estimate {
-	e := Estimate{Method: method, ESS: ess, influence: terms}
+func (j *judgement) mean(method string, terms []float64, ess, sales float64) Estimate {
+	e := Estimate{Method: method, ESS: ess, Sales: sales, influence: terms}
 	for _, v := range terms {
 		e.Value += v / float64(len(terms))
 	}
@@ -300,7 +312,7 @@ func (j *judgement) doublyRobust() Estimate {
 	for t := range terms {
 		terms[t] = j.target[t] + j.weight[t]*(j.earned[t]-j.shown[t])
 	}
-	e := j.mean("dr-pi", terms, j.support.ESS)
+	e := j.mean("dr-pi", terms, j.support.ESS, j.support.Sales)
 	if j.needsLaw() != "" {
 		j.log.addParameters(e.influence, func(t int, of func(c float64, page vitrine.Assortment)) {
 			of(1, j.pages[t])
@@ -325,7 +337,7 @@ func (j *judgement) pseudoInverse() Estimate {
 	for t := range terms {
 		terms[t] = j.weight[t] * j.earned[t]
 	}
-	e := j.mean("pi", terms, j.support.ESS)
+	e := j.mean("pi", terms, j.support.ESS, j.support.Sales)
 	e.steps = j.steps(func(t int) step {
 		return both(0, j.weight[t]*j.earned[t], j.down[t]*j.price[t], j.up[t]*j.price[t])
 	})
@@ -342,7 +354,11 @@ func (j *judgement) items() Estimate {
 	if why := cmp.Or(j.needsLaw(), j.refuted()); why != "" {
 		return Estimate{Method: "items", ESS: nan, None: why}
 	}
-	e := j.mean("items", slices.Clone(j.item), nan)
+	weight := slices.Clone(j.item)
+	for t := range weight {
+		weight[t] = ratio(weight[t], j.earned[t])
+	}
+	e := j.mean("items", slices.Clone(j.item), nan, j.sales(weight))
 	e.steps = j.steps(func(t int) step {
 		return both(j.itemMost[t]/2, j.item[t]-j.itemMost[t]/2, j.itemMost[t]/2, j.itemMost[t]/2)
 	})
@@ -373,7 +389,7 @@ func (j *judgement) tooFew() string {
 // so that no weight needs a bound (Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro 2024, Anytime-valid off-policy
 // inference for contextual bandits).
 func (j *judgement) snips() Estimate {
-	e := Estimate{Method: "snips", ESS: j.support.SetESS, None: j.tooFew()}
+	e := Estimate{Method: "snips", ESS: j.support.SetESS, Sales: j.support.SetSales, None: j.tooFew()}
 	if e.None != "" {
 		return e
 	}
@@ -404,7 +420,7 @@ func (j *judgement) setsRobust() Estimate {
 	for t, w := range j.set {
 		terms[t] = j.target[t] + w*(j.earned[t]-j.shown[t])
 	}
-	e := j.mean("dr-sets", terms, j.support.SetESS)
+	e := j.mean("dr-sets", terms, j.support.SetESS, j.support.SetSales)
 	if j.support.KnownLaw == j.support.Rounds {
 		e.steps = j.steps(func(t int) step {
 			target, _, _ := j.early(t)

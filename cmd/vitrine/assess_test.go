@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,6 +128,30 @@ func TestAssessedValues(t *testing.T) {
 		t.Errorf("%+v", a.Values)
 	}
 	expect.Fails(os.Stat("mapping.toml"))(t, fs.ErrNotExist, "files are written without --out")
+
+	// Fewer sales than an interval needs: the model's values, without a verdict on it.
+	feed := "decision_id,item,shown,chosen,x\n"
+	rng := rand.New(rand.NewPCG(1, 1))
+	for k := range 500 {
+		place := rng.IntN(10)
+		for i := range 10 {
+			shown, chosen := 0, 0
+			if i == place {
+				shown = 1
+				if k%41 == 0 {
+					chosen = 1
+				}
+			}
+			feed += fmt.Sprintf("%d,i%d,%d,%d,%d\n", k, i, shown, chosen, (k+i*i)%13)
+		}
+	}
+	write(t, "feed.csv", feed)
+	write(t, "feed.toml", "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 1\n")
+	text := run1(t, "assess", "feed.csv", "--mapping", "feed.toml")
+	if strings.Contains(text, "dr-pi") || strings.Contains(text, "probably wrong") ||
+		strings.Count(text, "the log checks it with") != 2 || !strings.Contains(text, " sales only") {
+		t.Error(text)
+	}
 }
 
 // Logs that are not logs, or damaged.

@@ -37,7 +37,7 @@ func (evaluateCmd) Help() string {
     dr-sets   direct, corrected with weights of whole pages; as snips
     replay    of a policy that learns, on a log of uniformly drawn pages
 
-Intervals are normal, by the bootstrap, and at any time. Normal and bootstrap intervals hold for one look at the log, and for independent shoppers; fewer than 20 shoppers who return give no number. Where the log does not know who returns, as without shopper_history, a hold-out or an experiment, they are too narrow if few shoppers return often. Intervals at any time are for the log's own shoppers. They hold for all looks together, so you may evaluate a growing log every day and stop as soon as the interval is clear. They are two to four times as wide, and hold in small logs too. They need a policy that was fixed before the log began: policies with show = "best" or "policy", which learn from the log, have none, and neither has the direct method.
+Intervals are normal, by the bootstrap, and at any time. Normal and bootstrap intervals hold for one look at the log, and for independent shoppers; fewer than 20 shoppers who return give no number, and weights that count fewer than 5 sales no such interval. Where the log does not know who returns, as without shopper_history, a hold-out or an experiment, they are too narrow if few shoppers return often. Intervals at any time are for the log's own shoppers. They hold for all looks together, so you may evaluate a growing log every day and stop as soon as the interval is clear. They are two to four times as wide, and hold in small logs too. They need a policy that was fixed before the log began: policies with show = "best" or "policy", which learn from the log, have none, and neither has the direct method.
 
 A policy is a TOML file:
 

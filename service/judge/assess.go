@@ -353,7 +353,9 @@ func assessedOf(r *offpolicy.Report, what string) Value {
 			continue
 		}
 		if words = fmt.Sprintf("the model: the log checks it with %.0f effective decisions only",
-			s.ESS); s.ESS >= fewestEffective {
+			s.ESS); s.ESS >= fewestEffective && s.Sales < offpolicy.MinSales {
+			words = fmt.Sprintf("the model: the log checks it with %.0f sales only", s.Sales)
+		} else if s.ESS >= fewestEffective {
 			best, words = s, fmt.Sprintf("the model, corrected by the log; %.0f effective decisions", s.ESS)
 		}
 		break

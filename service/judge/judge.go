@@ -232,11 +232,14 @@ func (e *Verdict) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 			fmt.Fprintf(w, "  %s\t–\t%s\n", s.Method, s.None)
 			continue
 		}
-		ess := ""
+		ess, se := "", "–"
 		if !math.IsNaN(s.ESS) {
 			ess = fmt.Sprintf("%.0f", s.ESS)
 		}
-		fmt.Fprintf(w, "  %s\t%.*f\t%.*f\t%s\t%s\t%s\t%s\n", s.Method, d, s.Value, d, s.StandardError,
+		if !math.IsNaN(s.StandardError) {
+			se = fmt.Sprintf("%.*f", d, s.StandardError)
+		}
+		fmt.Fprintf(w, "  %s\t%.*f\t%s\t%s\t%s\t%s\t%s\n", s.Method, d, s.Value, se,
 			interval(s.Normal, d), interval(s.Bootstrap, d), interval(s.Anytime, d), ess)
 	}
 	w.Flush()
