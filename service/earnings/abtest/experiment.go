@@ -98,8 +98,8 @@ func (e *Experiment) begin(entry uint64, time, step int64) *Experiment {
 }
 
 // NewHoldout returns the comparison of a placement's hold-out, a share of its units, with all others: an experiment in
-// which every decision takes part, also while another one runs. The units in the last buckets are held out, so a larger share adds
-// units and a smaller one returns some.
+// which every decision takes part, also while another one runs. The units in the last buckets are held out, so a larger
+// share adds units and a smaller one returns some.
 func NewHoldout(share float64, entry uint64, time, step int64) *Experiment {
 	return EmptyHoldout(share).begin(entry, time, step)
 }
