@@ -249,6 +249,9 @@ func (k *recognizer) taken(l *pageRows) (ids, taken []string) {
 // long recognises the columns of a table with a row for each item.
 func (k *recognizer) long(header []string, rows []row) {
 	c := &k.Mapping.Columns
+	if slices.Contains(header, "sampling_law") {
+		header = slices.DeleteFunc(slices.Clone(header), func(name string) bool { return exportedOnly[name] })
+	}
 	every := group(rows, "") // all rows as one page
 	flags := called(header, chosenWords)
 	c.Chosen = k.role(every, flags, "chosen", "outcome", cell.IsFlag)

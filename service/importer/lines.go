@@ -319,14 +319,11 @@ func membersOf(text jsontext.Value) (list []member, err error) {
 	return nil, cmp.Or(err, errors.New("want one object"))
 }
 
-// isHidden reports whether Vowpal Wabbit skips a member.
-func isHidden(name string) bool { return strings.HasPrefix(name, "_") }
-
-// object returns the object of the members that Vowpal Wabbit reads.
+// object returns the object of the members that Vowpal Wabbit reads: it skips names that begin with _.
 func object(members []member) []byte {
 	var parts [][]byte
 	for _, m := range members {
-		if !isHidden(m.name) {
+		if !strings.HasPrefix(m.name, "_") {
 			quoted, _ := jsontext.AppendQuote(nil, m.name)
 			parts = append(parts, slices.Concat(quoted, []byte{':'}, m.value))
 		}

@@ -243,11 +243,16 @@ func (s *source) resolve(header []string) (key string, err error) {
 				f.Name, table.NoColumn(f.Name, header, s.nested))
 		}
 	}
-	for _, name := range []string{"sampling_law", "status", "outcome_time", "earned", "variant"} {
-		s.used[name] = true
+	s.used["status"] = true
+	for name := range exportedOnly {
+		s.used[name] = s.used[name] || s.ours
 	}
 	return c.Decision, nil
 }
+
+// exportedOnly are columns of vitrine export's tables that are neither features nor in [Columns].
+var exportedOnly = map[string]bool{"entry": true, "source": true, "item_propensity": true, "sampling_law": true,
+	"outcome_time": true, "earned": true, "variant": true}
 
 // see notes columns. Beyond maxColumns they are dropped: lines of JSON may contain as many paths as there are lines.
 func (s *source) see(names iter.Seq[string]) {

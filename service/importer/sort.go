@@ -55,7 +55,6 @@ func (l *Log) sort(ctx context.Context) error {
 	if !errors.Is(err, apart) {
 		return err
 	}
-	hashes = nil
 	sorted := &extsort.Sorter{Memory: sortMemory}
 	order := map[string][]byte{} // of decisions: how their keys begin
 	n, scratch := uint64(0), []byte(nil)

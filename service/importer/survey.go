@@ -40,6 +40,7 @@ type Survey struct {
 
 	columns map[string]*column
 	names   []string // of columns, in the order in which they came
+	ours    bool     // whether the log is a table of vitrine export
 	items   map[string]bool
 }
 
@@ -137,7 +138,7 @@ func (l *Log) Survey(ctx context.Context) (*Survey, error) {
 	s := &source{Log: l, ctx: ctx, config: c, survey: v, report: &Report{Skipped: v.Skipped}, used: map[string]bool{},
 		seen: map[string]bool{}, ids: map[string]bool{}}
 	err = l.named(ctx, formats[l.format](s))
-	if s.isTable() {
+	if v.ours = s.ours; s.isTable() {
 		for _, c := range v.columns {
 			c.missing = v.Items.Sum - c.n // an empty cell is no field of its row
 		}
@@ -285,8 +286,7 @@ func (r *Recognized) uniform(v *Survey) (notes []string) {
 // roles are the columns that are no features.
 func (m *Mapping) roles() []string {
 	c := m.Columns
-	list := []string{c.Decision, c.Time, c.Shown, c.Chosen, c.Revenue, c.Propensity, "sampling_law", "status",
-		"outcome_time", "earned", "decision_id", "_revenue"}
+	list := []string{c.Decision, c.Time, c.Shown, c.Chosen, c.Revenue, c.Propensity, "status", "decision_id", "_revenue"}
 	if m.Events != nil {
 		list = append(list, m.Events.Column)
 	}
@@ -373,6 +373,8 @@ func (r *Recognized) skips(v *Survey, name string) bool {
 	switch format := r.Mapping.Format; {
 	case name == "", slices.Contains(r.Mapping.roles(), name):
 		return true
+	case v.ours && exportedOnly[name]:
+		return name != "variant" || !v.columns[name].varies // that of an experiment is the same for all items
 	case repeats(format) && isRepeated(name, v.names):
 		return true
 	case format == "obp":

@@ -118,14 +118,11 @@ func numbered(n int) (items []foundItem) {
 // label adds a decision with a label, or without one. Losses become costs.
 func (s *source) label(f *found, l *vwLine) error {
 	if s.mapping.Loss {
-		costs := []*float64{l.Cost}
-		for _, o := range l.Outcomes {
-			costs = append(costs, o.Cost)
+		if l.Cost != nil {
+			*l.Cost--
 		}
-		for _, cost := range costs {
-			if cost != nil {
-				*cost--
-			}
+		for _, o := range l.Outcomes {
+			*o.Cost--
 		}
 	}
 	if err := s.outcomesOf(f, l); err != nil {
@@ -322,9 +319,8 @@ func anyLabel(top []member) (*vwLabel, error) {
 	if l, err := jsonLabel(top); l != nil || err != nil {
 		return l, err
 	}
-	list, _ := valueOf(top, "_multi")
 	var actions []jsontext.Value
-	if list != nil {
+	if list, ok := valueOf(top, "_multi"); ok {
 		if err := json.Unmarshal(list, &actions, jsontext.AllowDuplicateNames(true)); err != nil {
 			return nil, fmt.Errorf("_multi: %w", err)
 		}
