@@ -70,7 +70,7 @@ type Stats struct {
 
 	Calibration Calibration `json:"calibration"`
 	Shadow      Comparison  `json:"shadow"`
-	Fell        *Interval   `json:"fell,omitempty" doc:"what the policy earned a decision in the last four weeks, as a multiple of what it earned in the twelve weeks before, or in fewer if it is younger: only while that is certainly below 0.9"`
+	Fell        *Interval   `json:"fell,omitempty" doc:"what the policy earned a decision in the last four whole weeks without open decisions, late outcomes and corrections left out, as a multiple of what it earned in the twelve weeks before, or in fewer if it is younger: only while that is certainly below 0.9"`
 	Drift       *Drift      `json:"drift,omitempty" doc:"once there are decisions before the recent ones"`
 
 	Relearning *Relearning `json:"relearning,omitempty" doc:"while a second learner learns from the log"`

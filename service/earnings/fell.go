@@ -13,12 +13,14 @@ const (
 	leastPast   = 0.9 // least earnings as a multiple of earlier ones
 )
 
-// Fell returns the policy's earnings per decision in the last four whole weeks as a multiple of those in the twelve weeks
+// Fell returns the policy's earnings per decision in the last four whole weeks that have ended as a multiple of those in the twelve weeks
 // before, or in fewer if the policy is younger. It returns nil unless they certainly fell below leastPast. Over all
 // weeks, it errs with a probability of at most guardError/5.
 //
 // A week begins with the second of the policy's first decision, or with the bucket that contains it. So weekdays weigh
 // about the same on both sides. Earnings that stay low become the earlier ones within some months.
+//
+// Late outcomes and corrections do not count: they would be in the earlier weeks, and not yet in the last ones.
 //
 // Too many of the decisions that stay in memory are sales, so Fell knows nothing if more than a few of the policy's left it.
 func (s *Series) Fell(window time.Duration) *api.Interval {
@@ -47,7 +49,7 @@ func (s *Series) Fell(window time.Duration) *api.Interval {
 			before.add(b)
 		}
 	}
-	now, past := recent.mean(0), before.mean(0)
+	now, past := recent.mean(&recent.timely), before.mean(&before.timely)
 	alpha := alphaOf(uint64(weeks-recentWeeks)) / 2
 	low, high := past.Low(alpha), now.High(alpha)
 	if low <= 0 || high >= leastPast*low || !recent.few(0) || !before.few(0) {

@@ -9,6 +9,8 @@ import (
 	"vitrine/internal/expect"
 	"vitrine/internal/long"
 	"vitrine/internal/precise"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // months is a simulated placement. Hour 0 is a Monday's.
@@ -54,6 +56,10 @@ func (m *months) play(seed uint64) (first, last, times int) {
 				g.Rounds, g.Purchases, b.bound = g.Rounds+n, g.Purchases+sold, 1
 				g.Revenue.Add(float64(sold))
 				g.Squares.Join(precise.Of(float64(sold)))
+				b.timely = *g
+				if late := s.at(now - int64(28*day)); late != nil { // as much again
+					late.arms[0].Revenue.Join(late.timely.Revenue)
+				}
 				b.evicted[0] += uint64(m.evicted * float64(n))
 			} else {
 				b.abandoned += n
@@ -122,4 +128,22 @@ func TestFell(t *testing.T) {
 	}
 	s := Series{now: 1e18}
 	expect.Equal(t, s.Fell(time.Minute), nil)
+}
+
+// Late outcomes and corrections do not count as timely, and neither do other arms.
+func TestTimely(t *testing.T) {
+	var s Series
+	w := &Watch{Window: time.Minute}
+	for entry, mode := range []uint8{offer.ByPolicy, offer.ByBaseline} {
+		s.offered(uint64(entry), 0, w)
+		s.closed(uint64(entry), 0, &offer.Closed{Offer: &offer.Offer{Offered: &eventlog.Offered{Mode: mode}}}, w)
+	}
+	s.offered(2, 0, w)
+	s.closed(2, 0, nil, w)
+	for _, c := range []eventlog.Corrected{{Entry: 0, Value: 2}, {Entry: 2, Value: 2, Counts: true}} {
+		c.Mode = offer.ByPolicy
+		s.corrected(&c, w)
+	}
+	expect.Equal(t, s.buckets[0].timely, offer.Totals{Rounds: 1})
+	expect.Equal(t, s.buckets[0].arms[0].Revenue.Value(), 4)
 }

@@ -4,6 +4,7 @@ import (
 	"vitrine/internal/confseq"
 	"vitrine/internal/precise"
 	"vitrine/service/api"
+	"vitrine/service/offer"
 )
 
 // gainError is the probability that an interval of a gain is ever wrong.
@@ -25,7 +26,7 @@ func (s *Series) gains(b *bucket) []api.Gain {
 		low, high := m.Interval(gainError)
 		list = append(list, api.NewGain(api.OverChance, m.N, b.within(low, m.Average(), high)))
 	}
-	if mine, other := b.mean(0), b.mean(2); !s.elsewhere && min(mine.N, other.N) > 0 && b.few(0) && b.few(2) {
+	if mine, other := b.mean(&b.arms[0]), b.mean(&b.arms[2]); !s.elsewhere && min(mine.N, other.N) > 0 && b.few(0) && b.few(2) {
 		difference := mine.Average() - other.Average()
 		low, high := mine.Low(gainError/4)-other.High(gainError/4), mine.High(gainError/4)-other.Low(gainError/4)
 		list = append(list, api.NewGain(api.OverBaseline, mine.N, b.within(low, difference, high)))
@@ -36,8 +37,8 @@ func (s *Series) gains(b *bucket) []api.Gain {
 // few reports whether few decisions of an arm left memory before their outcome.
 func (b *bucket) few(arm int) bool { return api.FewLost*b.evicted[arm] <= b.arms[arm].Rounds }
 
-func (b *bucket) mean(arm int) *confseq.Mean {
-	g := &b.arms[arm]
+// mean returns the mean revenue of some of the bucket's decisions.
+func (b *bucket) mean(g *offer.Totals) *confseq.Mean {
 	m := &confseq.Mean{N: g.Rounds, Sum: g.Revenue, First: b.most(), Bound: b.most()}
 	if m.N > 0 {
 		m.Squares = precise.Of(max(g.Squares.Value()-float64(m.Average()*g.Revenue.Value()), 0))

@@ -44,6 +44,7 @@ type bucket struct {
 	offered   uint64
 	abandoned uint64          // withdrawn or evicted decisions
 	arms      [3]offer.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+	timely    offer.Totals    // of the policy, without late outcomes and corrections
 	evicted   [3]uint64       // decisions that were evicted, even if an outcome came later, by arm
 	bound     float64         // largest revenue of a shown item
 	peaks     Peaks[led]
@@ -72,6 +73,7 @@ func (b *bucket) add(o *bucket) {
 		b.arms[i].Add(&o.arms[i])
 		b.evicted[i] += o.evicted[i]
 	}
+	b.timely.Add(&o.timely)
 	b.bound = max(b.bound, o.bound)
 	b.lead.Join(&o.lead)
 	for _, p := range o.peaks {
@@ -210,6 +212,7 @@ func (s *Series) closed(entry uint64, time int64, o *offer.Closed, w *Watch) {
 		s.peak(b, time, peak, w)
 	}
 	if o.Mode == offer.ByPolicy {
+		b.timely.Count(o)
 		s.policy.rounds++
 		s.policy.revenue.Add(peak.Value)
 	}
@@ -428,6 +431,7 @@ func (b *bucket) fields(f *fields.Fields) {
 	b.peaks.Fields(f, func(l *led, f *fields.Fields) { f.Float(&l.factor, &l.centre) })
 	b.lead.Fields(f)
 	offer.GroupFields(f, b.arms[:])
+	b.timely.Fields(f)
 	f.Check(b.level <= seriesLevel && mod(b.start, 1<<min(b.level, seriesLevel)) == 0,
 		"a bucket of a series begins at %d and has the level %d", b.start, b.level)
 }

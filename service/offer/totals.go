@@ -54,8 +54,13 @@ func (g *Totals) Report() api.Totals {
 // GroupFields encodes or decodes groups, in a number known to both sides.
 func GroupFields(f *fields.Fields, list []Totals) {
 	for i := range list {
-		f.Uvarint(&list[i].Rounds, &list[i].Purchases)
-		f.Float(list[i].Revenue.Parts())
-		f.Float(list[i].Squares.Parts())
+		list[i].Fields(f)
 	}
+}
+
+// Fields passes over the totals.
+func (g *Totals) Fields(f *fields.Fields) {
+	f.Uvarint(&g.Rounds, &g.Purchases)
+	f.Float(g.Revenue.Parts())
+	f.Float(g.Squares.Parts())
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // SnapshotKind names the encoding of a snapshot. Rename it whenever the encoding changes.
-const SnapshotKind = "decision engine 19"
+const SnapshotKind = "decision engine 20"
 
 // openSnapshot reads the head of a snapshot, and returns the fields of its placements.
 func openSnapshot(data []byte) (*Frozen, *fields.Fields, error) {

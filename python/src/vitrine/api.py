@@ -1471,7 +1471,7 @@ class Stats(TypedDict):
     exploration_share: float
     """Share of the decisions whose set was drawn uniformly."""
     fell: NotRequired[Interval]
-    """What the policy earned a decision in the last four weeks, as a multiple of what it earned in the twelve weeks before, or in fewer if it is younger: only while that is certainly below 0.9."""
+    """What the policy earned a decision in the last four whole weeks without open decisions, late outcomes and corrections left out, as a multiple of what it earned in the twelve weeks before, or in fewer if it is younger: only while that is certainly below 0.9."""
     forgotten: int
     """Rounds that were lost because the learner's saved state could not be read."""
     gains: list[Gain]

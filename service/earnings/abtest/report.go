@@ -32,7 +32,8 @@ func (e *Experiment) difference(v, u int) (i api.Interval, ok bool) {
 		return i, false
 	}
 	all := &e.Results.Mean
-	each := all.Average() / float64(all.N)
+	pair, _, _ := e.Results.lead(v, u)
+	each := all.Average() / float64(pair.N)
 	low, high = low-float64(each*e.missing[v]), high+float64(each*e.missing[u])
 	return api.Interval{Low: max(low, -all.Bound), Estimate: estimate, High: min(high, all.Bound)}, true
 }

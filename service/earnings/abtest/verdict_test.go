@@ -345,6 +345,7 @@ func TestEvictedDecisions(t *testing.T) {
 		"a third of a small one":    {0.05, 0.05, [2]float64{0.1, 0.08}, [2]float64{0, 0.35}, 20_000, 20_000, "stop"},
 		"3% of one":                 {0.5, 0.5, [2]float64{0.1, 0.1}, [2]float64{0, 0.03}, 20_000, 20_000, "stop"},
 		"1.5% of one":               {0.5, 0.5, [2]float64{0.9, 0.9}, [2]float64{0, 0.15}, 60_000, 60_000, "continue"},
+		"after it had no share":     {0, 0.5, [2]float64{0.9, 0.9}, [2]float64{0, 0.17}, 250_000, 150_000, "continue"},
 		"while the share was small": {0.05, 0.5, [2]float64{0.9, 0.9}, [2]float64{0, 1}, 60_000, 20_000, "continue"},
 	} {
 		design := func(share float64) *api.Experiment {
@@ -370,7 +371,7 @@ func TestEvictedDecisions(t *testing.T) {
 					closed.Choice = 1
 				}
 				mark := e.Enter(entry, now, cohort, o)
-				if closed.Choice == 0 && n < c.until && rng.Float64() < c.silent[class] {
+				if closed.Choice == 0 && (n < c.until || c.share == 0) && rng.Float64() < c.silent[class] {
 					evicted[class]++
 					e.Lose(mark, entry)
 					closed = nil
