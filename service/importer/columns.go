@@ -63,14 +63,10 @@ func called(names []string, of []string) []string {
 	rank := map[string]int{}
 	var list []string
 	for _, name := range names {
-		parent, last := "", name
-		if at := strings.LastIndexByte(name, '.'); at >= 0 {
-			parent, last = name[:at], name[at+1:]
-		}
 		best := -1
-		w := words(last)
-		if parent != "" && len(w) == 1 && slices.Contains(fillers, w[0]) { // items.id
-			w = append(words(parent), w...)
+		w := words(lastOf(name))
+		if len(w) == 1 && slices.Contains(fillers, w[0]) { // items.id
+			w = append(words(parent(name)), w...)
 		}
 		for _, word := range w {
 			at := slices.Index(of, word)

@@ -376,7 +376,7 @@ type source struct {
 	placement string
 	config    *setup.Config
 	columns   Columns // of pages, with their usual names
-	ours      bool    // whether the table's items are in the order of the request, as vitrine export writes them
+	ours      bool    // whether vitrine export wrote the table, or this line
 	each      func(d *page.Imported) error
 	report    *Report
 	used      map[string]bool // columns
@@ -697,6 +697,9 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 		v := f[m.Column]
 		if v.Kind == api.Missing && from == "shopper" {
 			v = f["user."+m.Column]
+		}
+		if v.Kind == api.Missing && s.ours && feature.AllowOther && s.seen[m.Column] {
+			v = api.Text("", "\x00") // the null of an export: a value that the placement does not list
 		}
 		if v.Kind == api.Missing {
 			m.Missing++

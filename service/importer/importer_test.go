@@ -14,6 +14,7 @@ import (
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
+	"vitrine/service/engine"
 	"vitrine/service/importer"
 	"vitrine/service/page"
 	"vitrine/service/setup"
@@ -56,6 +57,30 @@ func TestColumnsOfAnExport(t *testing.T) {
 		if _, err = importer.Read(t.Context(), path, &importer.Mapping{}, c,
 			func(*page.Imported) error { return nil }); err != nil {
 			t.Errorf("%s: another list: %v", kind, err)
+		}
+	}
+}
+
+// An export holds null for a value that a category does not list. In other logs null is a missing value.
+func TestUnlistedValuesOfAnExport(t *testing.T) {
+	c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"brand","kind":"category","values":["acme"],"allow_other":true},{"name":"from","from":"shopper","kind":"category","values":["de"],"allow_other":true}]}`)))(t)
+	for name, text := range map[string]string{
+		"log.csv":    "decision_id,item,chosen,brand,from,sampling_law\na,x,1,acme,,\na,y,0,,,\n",
+		"log.jsonl":  `{"decision_id":"a","items":[{"id":"x","features":{"brand":"acme"}},{"id":"y","features":{"brand":null}}],"shopper":{"from":null},"shown":["x"],"status":"chosen"}`,
+		"log.dsjson": `{"EventId":"a","c":{"user":{"from":null},"_multi":[{"_tag":"x","item":{"brand":"acme"}},{"_tag":"y","item":{"brand":null}}]},"_outcomes":[{"_label_cost":0,"_a":[0],"_p":[1]}],"_vitrine":{}}`,
+	} {
+		read := func(text string) error {
+			_, err := importer.Read(t.Context(), file(t, name, []byte(text)), &importer.Mapping{}, c,
+				func(d *page.Imported) error { return engine.CheckImport("home", c, d) })
+			return err
+		}
+		fatal.If(t, read(text))
+		if err := read(strings.NewReplacer("sampling_law", "other", `,"status":"chosen"`, "", `,"_vitrine":{}`, "").Replace(
+			text)); err == nil || !strings.HasSuffix(err.Error(), "is missing, and the feature has no default") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := read(strings.ReplaceAll(text, "brand", "make")); err == nil {
+			t.Errorf("%s: there is no column of the feature", name)
 		}
 	}
 }

@@ -52,6 +52,7 @@ func readLines(s *source) error {
 		if err != nil {
 			return api.JSONError(err)
 		}
+		s.ours = l.Status != ""
 		f := &found{id: l.ID, user: named(l.User), shown: l.Shown}
 		if l.ID == "" {
 			f.text = text
@@ -208,6 +209,7 @@ func readDecisions(s *source) error {
 		if err != nil {
 			return api.JSONError(err)
 		}
+		s.ours = l.Vitrine != nil
 		f := &found{id: l.ID}
 		if l.ID == "" {
 			f.text = text

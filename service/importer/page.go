@@ -869,8 +869,5 @@ func (s *source) obpItems() (items []foundItem, known map[string]bool, err error
 		items = append(items, item)
 		return nil
 	})
-	if err == nil && items == nil {
-		err = errors.New("it has no items")
-	}
 	return items, known, err
 }

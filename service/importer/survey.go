@@ -138,7 +138,8 @@ func (l *Log) Survey(ctx context.Context) (*Survey, error) {
 	s := &source{Log: l, ctx: ctx, config: c, survey: v, report: &Report{Skipped: v.Skipped}, used: map[string]bool{},
 		seen: map[string]bool{}, ids: map[string]bool{}}
 	err = l.named(ctx, formats[l.format](s))
-	if v.ours = s.ours; s.isTable() {
+	if s.isTable() {
+		v.ours = s.ours
 		for _, c := range v.columns {
 			c.missing = v.Items.Sum - c.n // an empty cell is no field of its row
 		}
