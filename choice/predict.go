@@ -127,8 +127,9 @@ func (r *Result) Shares(d *Data) ([]float64, error) {
 //
 //	E_ij = Σ_s w_s ∂P_si/∂ln x_sj / Σ_s w_s P_si
 //
-// the relative change in the share of alternative i per relative change in the variable of alternative j. The last row
-// belongs to the outside option, if there is one. The variable is one of Data.Variables, or a coefficient, which stands
+// the relative change in the share of alternative i per relative change in the variable of alternative j. If the variable
+// is the decision maker's (see [Data.Common]), it changes for all alternatives at once, and there is one column. The last
+// row belongs to the outside option, if there is one. The variable is one of Data.Variables, or a coefficient, which stands
 // for the variables in its terms. If one of these is a column, and another variable is computed from it, as cost *
 // income is from cost, Elasticities returns an error. The derivatives are central differences, accurate to about eight
 // digits. Source: Train (2009), Section 3.6.2.
@@ -160,25 +161,33 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	if err != nil {
 		return nil, err
 	}
+	columns, common := len(d.Alternatives), d.Common(variable)
+	if common {
+		columns = 1
+	}
 	e := make([][]float64, len(shares))
 	for i := range e {
-		e[i] = make([]float64, len(d.Alternatives))
+		e[i] = make([]float64, columns)
 	}
 	const h = 1e-4
-	for j, label := range d.Alternatives {
+	for j := range columns {
 		var v []int
 		for _, t := range terms {
-			if t.Alternatives == nil || slices.Contains(t.Alternatives, label) {
+			if t.Alternatives == nil || slices.Contains(t.Alternatives, d.Alternatives[j]) {
 				v = append(v, slices.Index(d.Variables, t.Variable))
 			}
 		}
 		slices.Sort(v)
 		v = slices.Compact(v) // a variable of two terms changes once
-		up, err := r.Shares(d.multiplied(v, j, math.Exp(h)))
+		alternative := j
+		if common {
+			alternative = -1
+		}
+		up, err := r.Shares(d.multiplied(v, alternative, math.Exp(h)))
 		if err != nil {
 			return nil, err
 		}
-		down, err := r.Shares(d.multiplied(v, j, math.Exp(-h)))
+		down, err := r.Shares(d.multiplied(v, alternative, math.Exp(-h)))
 		if err != nil {
 			return nil, err
 		}
@@ -213,7 +222,7 @@ func (r *Result) reached(variable string) (names []string) {
 }
 
 // Common reports whether a variable is the decision maker's: in each choice its value is the same for all alternatives,
-// so that it changes for all at once. The elasticities in it are then the sums of [Result.Elasticities] over j.
+// so that it changes for all at once.
 func (d *Data) Common(variable string) bool {
 	v := slices.Index(d.Variables, variable)
 	if v < 0 {
@@ -244,14 +253,14 @@ func (d *Data) changed(change func(b *block)) *Data {
 	return &copied
 }
 
-// multiplied returns d after multiplying variables of one alternative by a number.
+// multiplied returns d after multiplying variables of one alternative, or of all if it is below 0, by a number.
 func (d *Data) multiplied(variables []int, alternative int, by float64) *Data {
 	return d.changed(func(b *block) {
 		b.x = slices.Clone(b.x)
 		for _, v := range variables {
 			b.x[v] = slices.Clone(b.x[v])
 			for k, a := range b.alt {
-				if int(a) == alternative {
+				if alternative < 0 || int(a) == alternative {
 					b.x[v][k] *= by
 				}
 			}

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
-
 	"vitrine/choice"
 )
 
@@ -30,7 +28,7 @@ type predictCmd struct {
 }
 
 func (predictCmd) Help() string {
-	return `The probabilities are CSV with the columns choice (counted from 1, without the choices that filter and exclude leave out), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual, the panel only for --individual, and the weight only for --score, --shares and --elasticities. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object. A variable of the decision maker, such as an income, has one elasticity for each share.
+	return `The probabilities are CSV with the columns choice (counted from 1, without the choices that filter and exclude leave out), alternative and probability; a row with an empty alternative is the outside option. The column chosen is read only for --score and --individual, the panel only for --individual, and the weight only for --score, --shares and --elasticities. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object. A variable of the decision maker, such as an income, has one elasticity for each share.
 
 ` + examples(
 		"vitrine predict model.json next-week.csv > probabilities.csv",
@@ -186,7 +184,7 @@ func (c predictCmd) elasticities(t terminal, r *choice.Result, d *choice.Data) e
 		return writeCSV(t, func(row func(...string)) {
 			row("share of", "elasticity")
 			for i, line := range e {
-				row(label(d, i), decimal(floats.Sum(line)))
+				row(label(d, i), decimal(line[0]))
 			}
 		})
 	}
