@@ -309,7 +309,7 @@ func (r *Result) expectedWithout(ctx context.Context, d *Data, drop string, with
 	for k, j := range here {
 		theta[there[k]] = r.Coefficients[j]
 	}
-	l, err := without.likelihood(all)
+	l, err := without.likelihoodOn(ctx, all)
 	if err != nil {
 		return nil, err
 	}

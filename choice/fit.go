@@ -56,7 +56,7 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, l, err := begin(spec, d)
+	r, l, err := begin(ctx, spec, d)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (m *minimiser) mirrored(ctx context.Context, o *objective, l *mixed, best *
 }
 
 // begin validates a specification, and returns the likelihood and a Result without an estimate.
-func begin(spec *Spec, d *Data) (*Result, likelihood, error) {
+func begin(ctx context.Context, spec *Spec, d *Data) (*Result, likelihood, error) {
 	if err := spec.checkModel(); err != nil {
 		return nil, nil, err
 	}
@@ -247,7 +247,7 @@ func begin(spec *Spec, d *Data) (*Result, likelihood, error) {
 		}
 		r.Scale = scale
 	}
-	l, err := r.likelihood(d)
+	l, err := r.likelihoodOn(ctx, d)
 	if err != nil {
 		return nil, nil, err
 	}

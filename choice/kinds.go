@@ -2,6 +2,7 @@ package choice
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 )
@@ -138,6 +139,11 @@ type several interface {
 
 // likelihood returns the model's likelihood on data, which need not be the data of the fit.
 func (r *Result) likelihood(d *Data) (likelihood, error) {
+	return r.likelihoodOn(context.Background(), d)
+}
+
+// likelihoodOn is likelihood until ctx ends.
+func (r *Result) likelihoodOn(ctx context.Context, d *Data) (likelihood, error) {
 	g, err := newDesign(&r.Spec.Utility, r.Alternatives, r.Outside, d)
 	if err != nil {
 		return nil, err
@@ -146,7 +152,7 @@ func (r *Result) likelihood(d *Data) (likelihood, error) {
 	case "nested":
 		return newNested(g, m.Nests, r.Alternatives, d)
 	case "mixed":
-		return newMixed(g, m, r.Mirrored, d)
+		return newMixed(ctx, g, m, r.Mirrored, d)
 	case "latent":
 		return newLatent(g, m, d)
 	}

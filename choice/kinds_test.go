@@ -426,7 +426,7 @@ func TestMixedMirror(t *testing.T) {
 	drawn := fatal.Or(truth.simulate(d, rng))(t)
 	var ends []float64
 	for _, start := range [][]float64{{1, -0.5, 1}, {1, -0.5, -1}} {
-		_, l, err := begin(spec, drawn)
+		_, l, err := begin(t.Context(), spec, drawn)
 		fatal.If(t, err)
 		o, m := newObjective(l, drawn, 0), &minimiser{steps: 100, tolerance: 1e-10}
 		near := fatal.Or(m.newton(context.Background(), o, start))(t)

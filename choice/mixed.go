@@ -2,6 +2,7 @@ package choice
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -88,9 +89,12 @@ var quantiles = map[string]func(u float64) float64{
 	},
 }
 
+// mostDraws bounds the memory of the draws, in bytes.
+const mostDraws = 8e9
+
 // newMixed resolves the random coefficients, and makes the draws for the data's decision makers. Mirrored coefficients
 // get draws with the opposite sign.
-func newMixed(g *design, model *Model, mirrored []string, d *Data) (*mixed, error) {
+func newMixed(ctx context.Context, g *design, model *Model, mirrored []string, d *Data) (*mixed, error) {
 	draws := model.draws()
 	m := &mixed{design: g, outside: d.Outside, draws: draws}
 	for k, v := range model.Random {
@@ -122,9 +126,16 @@ func newMixed(g *design, model *Model, mirrored []string, d *Data) (*mixed, erro
 		return nil, err
 	}
 	makers := cmp.Or(d.Panels, d.Choices)
+	if need := 8 * float64(makers) * float64(len(m.random)) * float64(draws); need > mostDraws {
+		return nil, fmt.Errorf("the draws of %d decision makers would need %.3g GB of memory, and %.0f GB are the limit: lower "+
+			"model.draws, now %d, or fit fewer random coefficients or a part of the data", makers, need/1e9, mostDraws/1e9, draws)
+	}
 	m.eta = make([]float64, makers*len(m.random)*draws)
 	const skip = 100
 	for n := range makers {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		for k, v := range m.random {
 			for r := range draws {
 				m.eta[(n*len(m.random)+k)*draws+r] = v.quantile(halton(skip+n*draws+r, v.base))

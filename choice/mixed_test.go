@@ -2,6 +2,7 @@ package choice
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -33,7 +34,7 @@ coefficient = "income[bus]"
 // coefficients computed one by one.
 func TestCorrelatedAgreesWithItsDefinition(t *testing.T) {
 	spec, d := loadTrips(t, correlatedTrips)
-	r, l, err := begin(spec, d)
+	r, l, err := begin(t.Context(), spec, d)
 	fatal.If(t, err)
 	theta := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, .3, -.2, .4, .1, .2, -.3}
 	lower := [][]float64{{.3, 0, 0}, {-.2, .4, 0}, {.1, .2, -.3}}
@@ -116,7 +117,7 @@ func TestCorrelatedFindsTheTruth(t *testing.T) {
 // the same value and the Hessian in the new parameters. The model file records which draws are reflected.
 func TestUpright(t *testing.T) {
 	spec, d := loadTrips(t, correlatedTrips)
-	r, l, err := begin(spec, d)
+	r, l, err := begin(t.Context(), spec, d)
 	fatal.If(t, err)
 	m := l.(*mixed)
 	theta := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, -.3, -.2, .4, .1, .2, -.3}
@@ -219,5 +220,20 @@ func TestIndividuals(t *testing.T) {
 		}
 		expect.Equal(t, len(have), 3, "decision makers")
 		expect.Message(base.Individuals(d))(t, "only a mixed logit has coefficients of decision makers")
+	}
+}
+
+// Draws stop with their context, and their memory is bounded.
+func TestDraws(t *testing.T) {
+	spec, d := loadTrips(t, correlatedTrips)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := begin(ctx, spec, d); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the context ended: %v", err)
+	}
+	many := *d
+	many.Panels = 50_000_000
+	if _, _, err := begin(t.Context(), spec, &many); err == nil || !strings.Contains(err.Error(), "GB are the limit: lower model.draws, now 40") {
+		t.Errorf("draws of 50 million travellers: %v", err)
 	}
 }

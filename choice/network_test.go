@@ -40,7 +40,7 @@ func loadTrips(t *testing.T, text string) (*Spec, *Data) {
 // probabilities differentiated numerically, plus the penalty.
 func TestNetworkDerivatives(t *testing.T) {
 	spec, d := loadTrips(t, neuralTrips)
-	r, l, err := begin(spec, d)
+	r, l, err := begin(t.Context(), spec, d)
 	fatal.If(t, err)
 	rng := rand.New(rand.NewPCG(1, 1))
 	theta := make([]float64, len(r.Names))

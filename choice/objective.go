@@ -82,7 +82,7 @@ func (o *objective) at(ctx context.Context, theta []float64, want order) (*sums,
 	partial := make([]*sums, min(parts, len(o.blocks)))
 	err := o.each(ctx, len(partial), func(w worker, k int) {
 		partial[k] = newSums(o.dim, want)
-		for i := k * len(o.blocks) / len(partial); i < (k+1)*len(o.blocks)/len(partial); i++ {
+		for i := k * len(o.blocks) / len(partial); i < (k+1)*len(o.blocks)/len(partial) && ctx.Err() == nil; i++ {
 			w.add(partial[k], o.blocks[i], theta)
 		}
 	})

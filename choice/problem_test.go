@@ -11,7 +11,7 @@ import (
 // Hessian, for the methods in gonum's package optimize, and the parameters' names. For a model with a network, the
 // Hessian is the expected information. The functions use one goroutine per processor, and are safe for concurrent use.
 func minimization(spec *Spec, d *Data) (p optimize.Problem, names []string, err error) {
-	_, l, err := begin(spec, d)
+	_, l, err := begin(context.Background(), spec, d)
 	if err != nil {
 		return optimize.Problem{}, nil, err
 	}

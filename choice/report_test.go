@@ -1,6 +1,7 @@
 package choice
 
 import (
+	"context"
 	"math"
 	"os"
 	"path/filepath"
@@ -183,7 +184,7 @@ func FuzzModelFile(f *testing.F) {
 	for _, text := range []string{trips, mixedTrips, nestedTrips, latentTrips} {
 		spec := fatal.Or(ReadSpec("spec.toml", []byte(text)))(f)
 		d := fatal.Or(Load(f.Context(), "testdata/trips.csv", spec, nil))(f)
-		r, l, err := begin(spec, d)
+		r, l, err := begin(context.Background(), spec, d)
 		fatal.If(f, err)
 		n := len(l.names())
 		r.Coefficients, r.Covariance = make([]float64, n), mat.NewSymDense(n, nil)
