@@ -205,6 +205,23 @@ func TestNoNumber(t *testing.T) {
 			t.Errorf("%s: %v, %q", method, e.Value, e.None)
 		}
 	}
+	// The propensities are right, and the log lists only the items shown.
+	for t := range rounds {
+		r := &rounds[t]
+		shown, x := r.Shown, mat.NewDense(2, 2, nil)
+		revenue := make([]float64, 2)
+		for k, i := range shown {
+			x.SetRow(k, r.Context.Features.RawRowView(i))
+			revenue[k] = r.Context.Revenue[i]
+		}
+		r.Context, r.Items = &vitrine.Context{Features: x, Revenue: revenue}, []string{r.Items[shown[0]], r.Items[shown[1]]}
+		r.Shown, r.Propensity, pages[t] = vitrine.Assortment{0, 1}, 0.1, vitrine.Assortment{0, 1}
+	}
+	r = evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 2}), pages)
+	if e := r.Estimate("snips"); !strings.HasSuffix(e.None, "instead of 1: the log lists only the items that were shown, and "+
+		"not what else could have been") {
+		t.Errorf("snips of a log of items shown: %v, %q", e.Value, e.None)
+	}
 }
 
 // A round's influence on the direct method is n times the change from leaving it out.

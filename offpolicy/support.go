@@ -30,6 +30,7 @@ type Support struct {
 	SetESS     float64     // their effective sample size, but at most its expectation n²/Σ 1/μ(π(x_t))
 	SetSales   float64     // as Sales
 
+	Listed    int    // rounds that list items not shown
 	Unbounded int    // rounds that earned more than the item taken, or less than 0, as baskets and corrections do
 	Tail      string // says that one round, or shopper, with an unusual revenue decides an estimate; "" if none does
 }
@@ -165,6 +166,8 @@ func (s *Support) wrongPropensities() string {
 	switch c := s.SetWeights; {
 	case !c.Wrong():
 		return ""
+	case s.Listed == 0:
+		return "the log lists only the items that were shown, and not what else could have been"
 	case c.Mean < c.Low && s.KnownLaw < s.Rounds:
 		return "the propensities are too large, or the log never shows some of the policy's pages"
 	}

@@ -62,6 +62,9 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 		for _, i := range page {
 			j.most[t] = max(j.most[t], r.price(i))
 		}
+		if len(r.Shown) < r.Context.NumItems() {
+			s.Listed++
+		}
 		if !r.isBounded() {
 			j.bounded = false
 			s.Unbounded++
