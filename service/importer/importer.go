@@ -275,8 +275,7 @@ func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
 
 // hasRows reports whether the lines of JSON are the rows of a table: a line of vitrine export lists items.
 func (l *Log) hasRows(ctx context.Context) (rows bool) {
-	s := &source{Log: l, ctx: ctx}
-	_ = s.lines(func(_ string, line []byte) error { // Read reports errors
+	_ = (&source{Log: l, ctx: ctx}).lines(func(_ string, line []byte) error { // Read reports errors
 		members, err := membersOf(line)
 		rows = err == nil && !slices.ContainsFunc(members, func(m member) bool { return m.name == "items" })
 		return errEnough
@@ -455,6 +454,7 @@ func (f fields) text() (b []byte) {
 type found struct {
 	id         string
 	text       []byte // makes an id if the file gives none; nil if it does
+	row        int    // of the item that an error of add is about
 	time       int64
 	items      []foundItem
 	user       fields
@@ -535,6 +535,7 @@ func (s *source) imported(f *found) (d *page.Imported, err error) {
 			err = api.CheckAmount("revenue", *item.revenue, 0)
 		}
 		if err != nil {
+			f.row = item.row
 			return nil, fmt.Errorf("item %q: %w", item.id, err)
 		}
 		d.Request.Items = append(d.Request.Items, api.Item{ID: item.id, Features: values, Revenue: item.revenue})
@@ -566,6 +567,7 @@ func (f *found) earned() (rewards []api.Reward, err error) {
 	}
 	for _, id := range f.taken {
 		if !slices.Contains(f.shown, id) {
+			f.row = f.items[max(0, slices.Index(idsOf(f.items), id))].row
 			return nil, fmt.Errorf("decision %s: item %q was chosen and not shown", f.id, id)
 		}
 	}
@@ -634,7 +636,13 @@ func (s *source) outcomes(f *found, d *page.Imported, rewards []api.Reward) erro
 		} else {
 			one.Rewards = rewards
 		}
-		if err := s.each(&one); err != nil {
+		err, i := s.each(&one), 0
+		if e, ok := errors.AsType[*api.FieldError](err); ok {
+			if n, _ := fmt.Sscanf(e.Field, "/items/%d", &i); n == 1 { // in the order of the request
+				f.row, err = f.items[i].row, fmt.Errorf("item %q: %w", f.items[i].id, err)
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -190,7 +190,8 @@ func (s *source) addPage(p *pageRows) error {
 	if err != nil {
 		return err
 	}
-	return p.at(0, s.add(f))
+	err = s.add(f)
+	return p.at(f.row, err)
 }
 
 // resolve finds the columns of a table in its header, and returns the one that identifies a decision.
@@ -344,16 +345,9 @@ func (s *source) found(p *pageRows) (*found, error) {
 	if f.choices, err = p.takes(c, ids, f.taken); err != nil {
 		return nil, err
 	}
-	for _, id := range f.taken {
-		switch {
-		case slices.Contains(f.shown, id):
-		case p.taken != nil:
-			f.skip = "have an item taken that was not shown"
-			return f, nil
-		default:
-			return nil, p.at(max(0, slices.Index(ids, id)), fmt.Errorf("decision %s: item %q was chosen and not shown",
-				f.id, id))
-		}
+	if p.taken != nil && slices.ContainsFunc(f.taken, func(id string) bool { return !slices.Contains(f.shown, id) }) {
+		f.skip = "have an item taken that was not shown"
+		return f, nil
 	}
 	if f.propensity, err = p.propensity(c.Propensity, s.mapping.Columns.Propensity != ""); err != nil {
 		return nil, err
@@ -813,11 +807,10 @@ func readOBP(s *source) error {
 		if slices.Contains(header, "decision_id") {
 			key = "decision_id"
 		}
-		err = s.use(header, "item_id", "click", "propensity_score")
 		for _, name := range []string{"timestamp", "position", "decision_id"} {
 			s.used[name] = true
 		}
-		return key, err
+		return key, s.use(header, "item_id", "click", "propensity_score")
 	}, func(p *pageRows) error {
 		f, err := s.found(p)
 		if err != nil {

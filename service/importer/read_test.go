@@ -245,6 +245,7 @@ func TestPlaces(t *testing.T) {
 		`line 3: column shown: "2nd" is no position`:                                  "a,x,0,1,1\na,y,1,2nd,1\n",
 		`line 3: decision a has item "x" twice`:                                       "a,x,0,1,1\na,x,1,2,1\n",
 		`line 2: decision a: item "x" was chosen and not shown`:                       "a,x,1,0,1\n",
+		`line 3: decision a: item "b" was chosen and not shown`:                       "a,x,0,1,1\na,b,1,0,1\n",
 		`line 2: column chosen: "2" is neither 0 nor 1`:                               "a,x,2,1,1\n",
 		`line 3: column decision_id is empty: it identifies the decision`:             "a,x,0,1,1\n,y,1,2,1\n",
 		`line 4: decision a has item "x" twice`:                                       "a,x,0,1,1\nb,x,0,1,1\na,x,0,1,1\n",
@@ -254,6 +255,15 @@ func TestPlaces(t *testing.T) {
 	} {
 		expect.Part(read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows,
 			&importer.Mapping{}))(t, "log.csv: "+want, want)
+	}
+	for want, value := range map[string]string{"is missing, and the feature has no default": "",
+		"1e+99: is 1e+99 after scaling": "1e99"} {
+		c := fatal.Or(setup.Parse([]byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}]}`)))(t)
+		_, err := importer.Read(t.Context(), file(t, "log.csv", []byte("decision_id,item,chosen,price\na,x,0,1\na,z,0,1\na,b,1,"+
+			value+"\n")), &importer.Mapping{}, c, func(d *page.Imported) error { return engine.CheckImport("home", c, d) })
+		if err == nil || !strings.Contains(err.Error(), `log.csv: line 4: item "b": /items/0/features/price: `+want) {
+			t.Error(err)
+		}
 	}
 	items := file(t, "items.csv", []byte("item_id\nb\nc\n"))
 	for want, rows := range map[string]string{

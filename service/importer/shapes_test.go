@@ -539,7 +539,7 @@ func TestUnsortedTables(t *testing.T) {
 	}
 	// Errors name the line of the file.
 	expect.Part(read(t, "log.csv", header+"a,1e8,x,1,5\nb,2e8,x,1,5\na,1e8,y,0,dear\n",
-		&importer.Mapping{}))(t, `log.csv: line 2: item "y": column price: "dear"`)
+		&importer.Mapping{}))(t, `log.csv: line 4: item "y": column price: "dear"`)
 	expect.Part(read(t, "log.csv", header+"a,1e8,x,1,5\nb,2e8,x,1,5\na,1e8,y,3,2\n", &importer.Mapping{}))(t,
 		`log.csv: line 4: column chosen`)
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
