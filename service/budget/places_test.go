@@ -68,5 +68,6 @@ func TestTurns(t *testing.T) {
 		expect.Equal(t, took["a"], true, "a's second turn after its first")
 		b()
 		c()
+		take("d")()
 	})
 }

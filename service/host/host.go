@@ -573,7 +573,7 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 	if unfetched != nil {
 		if _, empty := l.store.Position(ctx, 1); errors.Is(empty, eventlog.ErrBeyond) {
 			return nil, fmt.Errorf("%w: it is empty, and cannot begin before %s is read, because another log may have "+
-				"written it: %w", eventlog.ErrReopen, bucket, unfetched)
+				"written it (if its snapshots are not needed, remove the bucket): %w", eventlog.ErrReopen, bucket, unfetched)
 		}
 		l.Logger.Warn("the snapshot beside the log is not used", "cause", unfetched.Error())
 	}

@@ -202,7 +202,8 @@ func (c *call) searching() (context.Context, error) {
 	case "":
 		return c.ctx, nil
 	case "log":
-		return engine.WithSearch(c.ctx, c.turn), nil
+		turn := func() (func(), error) { return c.server.searches.Take(c.ctx, c.key.Name) }
+		return engine.WithSearch(c.ctx, turn), nil
 	default:
 		return nil, api.Fieldf("/search", "%q: must be log", api.Abbreviate(given, 40))
 	}

@@ -99,6 +99,7 @@ type Server struct {
 	exports     budget.Places
 	listeners   budget.Places
 	turns       budget.Turns // of calls that compute for long, and of listeners that read the log
+	searches    budget.Turns // of the log
 	log         *slog.Logger
 	metrics     *requestMetrics
 	heartbeat   time.Duration // the longest silence of a stream

@@ -16,7 +16,7 @@ import (
 
 // File is a [Store] in a file of one process. Numbers are little-endian, checksums CRC-32C:
 //
-//	"VITRINE SHOPPERS", uint32 n, checksum of both: the file held at least n records when it was last synced
+//	"VITRINE SHOPKEYS", uint32 n, checksum of both: the file held at least n records when it was last synced
 //	records: the hash of an id, the key, the CRC-32C of the name of the placement that drew the key, checksum of all three;
 //	a free record is zeros and their checksum
 //
@@ -58,7 +58,7 @@ type record struct {
 }
 
 const (
-	magic      = "VITRINE SHOPPERS"
+	magic      = "VITRINE SHOPKEYS"
 	headerSize = int64(len(magic) + 8)
 	recordSize = 40
 	maxKeys    = 1 << 20 // 42 MB in the file, and some 130 MB in memory
@@ -290,14 +290,17 @@ func (f *File) replace() error {
 	}
 	for h, r := range f.keys {
 		if r.by == by {
+			if err := f.delete(h); err != nil {
+				return err
+			}
 			f.lost++
-			return f.delete(h)
+			return nil
 		}
 	}
 	return nil
 }
 
-// Replaced returns how many keys new ones have replaced since the last sweep that made room.
+// Replaced returns how many keys new ones have replaced since a sweep found a tenth of the room free.
 func (f *File) Replaced() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -390,13 +393,18 @@ func (f *File) Sweep(ctx context.Context, isUsed func(Key) bool) error {
 			unused = append(unused, h)
 		}
 	}
-	if len(unused) == 0 {
-		return nil
-	}
 	for some := range slices.Chunk(unused, sweepKeys) {
 		if err := f.deleteUnused(some); err != nil {
 			return err
 		}
+	}
+	f.mu.Lock()
+	if len(f.keys) < f.most*9/10 {
+		f.lost = 0
+	}
+	f.mu.Unlock()
+	if len(unused) == 0 {
+		return nil
 	}
 	return f.sync()
 }
@@ -404,7 +412,6 @@ func (f *File) Sweep(ctx context.Context, isUsed func(Key) bool) error {
 func (f *File) deleteUnused(list []Hash) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lost = 0
 	for _, h := range list {
 		if r := f.keys[h]; r == nil || r.isLive {
 			continue

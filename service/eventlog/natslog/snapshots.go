@@ -167,8 +167,11 @@ func (s *Store) LastSnapshot(ctx context.Context) (at eventlog.Position, read fu
 	if err != nil {
 		return at, nil, fmt.Errorf("natslog: the snapshots of %s: %w", s.where(), err)
 	}
-	if len(list) == 0 || list[0].at.Sequence == 0 {
+	if len(list) == 0 {
 		return at, nil, ErrNoSnapshot
+	}
+	if list[0].at.Sequence == 0 {
+		return at, nil, fmt.Errorf("natslog: no snapshot of %s has a position that this program can read", s.where())
 	}
 	return list[0].at, func(ctx context.Context, w io.Writer) error {
 		object, err := store.Get(ctx, list[0].info.Name)
