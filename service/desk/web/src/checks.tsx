@@ -24,9 +24,9 @@ const names = {
   "no-sale": "Something sells",
   sales: "The last 50 to 5,000 decisions sell as much as before",
   chance: "The policy earns more than chance",
-  baseline: "The policy earns more than the baseline",
-  "first-week": "The policy earns as much as in its first week",
-  predictions: "The policy earns what it predicts",
+  baseline: "The policy earns more than half as much as the baseline",
+  "first-week": "The policy earns more than half as much as in its first week",
+  predictions: "The policy earns between half and twice what it predicts",
 };
 
 // Checks lists the guard's checks, and the fall that each one would notice by now.
