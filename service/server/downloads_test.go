@@ -112,7 +112,7 @@ func TestModel(t *testing.T) {
 		len(m.State) == 0 || !strings.Contains(a.header.Get("Content-Disposition"), "home.model.json") {
 		t.Errorf("%v %s", a.header, a.body)
 	}
-	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: s.store.(engine.Log), Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: s.store, Build: setup.NewLearner}))(t)
 	defer e.Close()
 	again, err := e.Model(t.Context(), "home")
 	if err != nil || again.State != m.State {

@@ -64,7 +64,7 @@ func TestEntryOfAChange(t *testing.T) {
 func twoProcesses(t *testing.T, change func(o *server.Options, e *engine.Options)) (leader, follower *service) {
 	leader = started(t, nil)
 	return leader, started(t, func(o *server.Options, e *engine.Options) {
-		e.Store, e.Follow = leader.store.(engine.Log), leader.store.(eventlog.Followed)
+		e.Store, e.Follow = leader.store, leader.store.(eventlog.Followed)
 		e.Leader = func() string { return "process 7" }
 		o.Log = nil
 		if change != nil {

@@ -171,7 +171,7 @@ func TestEventsResume(t *testing.T) {
 	}
 	s.problem(400, "header", "", "GET", "/v1/events", "", "Last-Event-ID", "x")
 	s.problem(400, "header", "", "GET", "/v1/events", "", "Last-Event-ID", "99999")
-	fatal.If(t, s.store.(eventlog.Log).TruncateBefore(t.Context(), 10))
+	fatal.If(t, s.store.TruncateBefore(t.Context(), 10))
 	s.problem(410, "removed", "", "GET", "/v1/events", "", "Last-Event-ID", "8")
 }
 

@@ -34,7 +34,7 @@ func followed(t testing.TB, leader *service) *service {
 		store: leader.store}
 	var err error
 	f.engine, err = engine.Open(context.Background(), engine.Options{
-		Store: leader.store.(engine.Log), Shoppers: leader.shoppers, Build: setup.NewLearner, Applied: f.feed.Applied,
+		Store: leader.store, Shoppers: leader.shoppers, Build: setup.NewLearner, Applied: f.feed.Applied,
 		NewID: leader.newID, Follow: leader.store.(eventlog.Followed), Leader: func() string { return "the leader" },
 		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
 			if leader.Server == nil {
