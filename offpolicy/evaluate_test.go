@@ -200,8 +200,9 @@ func TestNoNumber(t *testing.T) {
 	}
 	r = evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 2}), pages)
 	for _, method := range []string{"snips", "dr-sets"} {
-		if e := r.Estimate(method); !strings.HasSuffix(e.None, "instead of 1: the propensities are too large, or the log "+
-			"never shows some of the policy's pages") {
+		if e := r.Estimate(method); !strings.HasSuffix(e.None,
+			"instead of 1: the propensities are too large, or the log "+
+				"never shows some of the policy's pages") {
 			t.Errorf("%s: %v, %q", method, e.Value, e.None)
 		}
 	}
@@ -214,12 +215,14 @@ func TestNoNumber(t *testing.T) {
 			x.SetRow(k, r.Context.Features.RawRowView(i))
 			revenue[k] = r.Context.Revenue[i]
 		}
-		r.Context, r.Items = &vitrine.Context{Features: x, Revenue: revenue}, []string{r.Items[shown[0]], r.Items[shown[1]]}
+		r.Context, r.Items = &vitrine.Context{Features: x, Revenue: revenue}, []string{r.Items[shown[0]],
+			r.Items[shown[1]]}
 		r.Shown, r.Propensity, pages[t] = vitrine.Assortment{0, 1}, 0.1, vitrine.Assortment{0, 1}
 	}
 	r = evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 2}), pages)
-	if e := r.Estimate("snips"); !strings.HasSuffix(e.None, "instead of 1: the log lists only the items that were shown, and "+
-		"not what else could have been") {
+	if e := r.Estimate("snips"); !strings.HasSuffix(e.None,
+		"instead of 1: the log lists only the items that were shown, and "+
+			"not what else could have been") {
 		t.Errorf("snips of a log of items shown: %v, %q", e.Value, e.None)
 	}
 }
@@ -282,7 +285,8 @@ func TestUnitsOfFeatures(t *testing.T) {
 	for i := range rounds {
 		x := *rounds[i].Context
 		x.Features = mat.DenseCopyOf(x.Features)
-		x.Features.Apply(func(_, j int, v float64) float64 { return []float64{v/1000 + 2, 300*v - 2000}[j] }, x.Features)
+		x.Features.Apply(func(_, j int, v float64) float64 { return []float64{v/1000 + 2, 300*v - 2000}[j] },
+			x.Features)
 		rounds[i].Context = &x
 	}
 	other := newLog(t, rounds, offpolicy.Options{Resamples: 10})
@@ -291,7 +295,8 @@ func TestUnitsOfFeatures(t *testing.T) {
 		f := out.Estimate(e.Method)
 		if e.None == "" && (math.Abs(f.Value-e.Value) > 1e-6 || math.Abs(f.StandardError-e.StandardError) > 1e-6 ||
 			math.Abs(f.Anytime.Low-e.Anytime.Low) > 1e-6) {
-			t.Errorf("%s: %v ± %v from %v, want %v ± %v from %v", e.Method, f.Value, f.StandardError, f.Anytime.Low, e.Value,
+			t.Errorf("%s: %v ± %v from %v, want %v ± %v from %v", e.Method, f.Value, f.StandardError, f.Anytime.Low,
+				e.Value,
 				e.StandardError, e.Anytime.Low)
 		}
 	}
@@ -483,7 +488,8 @@ func TestReplay(t *testing.T) {
 		}
 		want := fmt.Sprintf("the policy's page is that of the log in %d of 4000 rounds, and 1000.0 are expected: the pages "+
 			"were not drawn as the log says", count)
-		if got, err := offpolicy.Replay(t.Context(), peeking, learner(), offpolicy.Options{}); err != nil || got.None != want {
+		if got, err := offpolicy.Replay(t.Context(), peeking, learner(),
+			offpolicy.Options{}); err != nil || got.None != want {
 			t.Errorf("%v, %v", got.None, err)
 		}
 	}

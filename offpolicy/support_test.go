@@ -98,7 +98,8 @@ func TestTinyPropensity(t *testing.T) {
 		rounds, pages, _ = shop{6, 2}.log(1200, 1, rand.New(rand.NewPCG(5, 6)))
 		for k := range rounds {
 			rounds[k].Shown, pages[k] = vitrine.Assortment{k % 2, 3 + k/2%2}, vitrine.Assortment{2, 3}
-			rounds[k].SamplingLaw = offpolicy.Independent([]int{0, 0, 0, 1, 1, 1}, []float64{0.5, 0.5, tiny, 0.5, 0.5, tiny})
+			rounds[k].SamplingLaw = offpolicy.Independent([]int{0, 0, 0, 1, 1, 1}, []float64{0.5, 0.5, tiny, 0.5,
+				0.5, tiny})
 		}
 		rounds[8].Shown = vitrine.Assortment{2, 3}
 		r = evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 20}), pages)
@@ -131,7 +132,8 @@ func TestAlikeWeightsAreNoSupport(t *testing.T) {
 		t.Errorf("the item weights are worth %v rounds; %s", e.ESS, r.AlarmWords())
 	}
 	// A policy that learned lacks intervals at any time, so the words do not recommend them.
-	if r.Learned(); !strings.Contains(strings.Join(r.Support.Words(), " "), ": too few for normal and bootstrap intervals.") {
+	if r.Learned(); !strings.Contains(strings.Join(r.Support.Words(), " "),
+		": too few for normal and bootstrap intervals.") {
 		t.Errorf("%q", r.Support.Words())
 	}
 }
@@ -172,7 +174,8 @@ func TestFewSales(t *testing.T) {
 			for _, e := range r.Estimates[1:] {
 				known := !math.IsNaN(e.StandardError) && !math.IsNaN(e.Normal.Low) && !math.IsNaN(e.Bootstrap.Low)
 				if math.Abs(e.Sales-matched) > 1e-9 || known != (matched >= offpolicy.MinSales) || math.IsNaN(e.Value) ||
-					math.IsNaN(e.Anytime.Low) || known == strings.Contains(words, fmt.Sprintf(" count %.0f sales: too few", matched)) {
+					math.IsNaN(e.Anytime.Low) || known == strings.Contains(words,
+					fmt.Sprintf(" count %.0f sales: too few", matched)) {
 					t.Errorf("rate %v, seed %d: with %v sales: %+v, %s", rate, seed, matched, e, words)
 				}
 			}
@@ -181,7 +184,8 @@ func TestFewSales(t *testing.T) {
 				t.Errorf("rate %v, seed %d: the difference is %+v", rate, seed, d)
 			}
 			if matched < offpolicy.MinSales {
-				if !math.IsNaN(r.Alarm) || !strings.Contains(r.AlarmWords(), "too small to check the model: the weights of dr-pi count") {
+				if !math.IsNaN(r.Alarm) || !strings.Contains(r.AlarmWords(),
+					"too small to check the model: the weights of dr-pi count") {
 					t.Errorf("rate %v, seed %d: with %v sales: %s", rate, seed, matched, r.AlarmWords())
 				}
 				continue
@@ -194,9 +198,11 @@ func TestFewSales(t *testing.T) {
 				refuted++
 			}
 		}
-		t.Logf("rate %v: %d of %d logs give intervals, of which %d miss the truth; %d refute the model", rate, given, logs, missed, refuted)
+		t.Logf("rate %v: %d of %d logs give intervals, of which %d miss the truth; %d refute the model", rate,
+			given, logs, missed, refuted)
 		if rate < 0.01 && given > 0 || rate > 0.05 && (given < logs/2 || missed > given/5 || refuted > given/5) {
-			t.Errorf("rate %v: %d of %d logs give intervals, %d miss the truth, and %d refute the model", rate, given, logs, missed, refuted)
+			t.Errorf("rate %v: %d of %d logs give intervals, %d miss the truth, and %d refute the model", rate,
+				given, logs, missed, refuted)
 		}
 	}
 }

@@ -40,7 +40,8 @@ func TestTail(t *testing.T) {
 						x.Revenue[i] = revenue(rng, t)
 					}
 					two := rng.Perm(5)
-					r := offpolicy.Round{Context: x, Shown: vitrine.Assortment{min(two[0], two[1]), max(two[0], two[1])},
+					r := offpolicy.Round{Context: x, Shown: vitrine.Assortment{min(two[0], two[1]), max(two[0],
+						two[1])},
 						SamplingLaw: offpolicy.EpsilonPages(1, 5, 2, nil), Decision: "d" + string(rune('A'+t))}
 					if rng.Float64() < 0.02 || name == "reported" && rng.Float64() < 0.05 || name == "pareto" && rng.Float64() < 0.5 {
 						r.Choice = 1

@@ -68,10 +68,12 @@ func TestCorrected(t *testing.T) {
 	// the policy's mean is 4.5, which enters both leads: 12 − 36
 	corrected(4, offer.ByChance, 1, eventlog.Corrected{Value: 9})
 	check("one of chance", api.Totals{Rounds: 2, Purchases: 1, Revenue: 9, Squares: 81},
-		api.Totals{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, precise.Of(18), 4}, Sold{3, 2, precise.Of(18), 4}, -24)
+		api.Totals{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, precise.Of(18), 4}, Sold{3, 2,
+			precise.Of(18), 4}, -24)
 	corrected(2, offer.ByPolicy, 1, eventlog.Corrected{Correction: "return", Before: 9, Value: -3})
 	check("a return", api.Totals{Rounds: 2, Purchases: 1, Revenue: 6, Squares: 36},
-		api.Totals{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, precise.Of(15), 4}, Sold{3, 2, precise.Of(15), 4}, -28)
+		api.Totals{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, precise.Of(15), 4}, Sold{3, 2,
+			precise.Of(15), 4}, -28)
 	corrected(4, offer.ByChance, 1, eventlog.Corrected{Correction: "mistake", Before: 9, Value: -9, Withdraws: true})
 	check("a mistake", api.Totals{Rounds: 2, Purchases: 1, Revenue: 6, Squares: 36}, api.Totals{Rounds: 1},
 		Sold{3, 1, precise.Of(6), 4}, Sold{3, 1, precise.Of(6), 4}, 8)
@@ -113,7 +115,8 @@ func TestSumsAreExact(t *testing.T) {
 				o := &offer.Offer{Offered: &eventlog.Offered{ItemIDs: []string{"a"}, Shown: []int32{0}, Candidates: 1,
 					Revenue: []float64{1}, Mode: offer.ByPolicy}}
 				s.Offered(entry, made, o, true)
-				s.Closed(Ended{Entry: entry, Time: made, Chosen: true}, &offer.Closed{Offer: o, Entry: entry, Time: made,
+				s.Closed(Ended{Entry: entry, Time: made, Chosen: true}, &offer.Closed{Offer: o, Entry: entry,
+					Time:   made,
 					Choice: 1, Basket: eventlog.Basket{{Place: 1, Quantity: 1, Value: x}}}, 16)
 				earned = append(earned, x)
 				revenue.Add(revenue, new(big.Rat).SetFloat64(x))
@@ -121,7 +124,8 @@ func TestSumsAreExact(t *testing.T) {
 			}
 			k := rapid.IntRange(0, len(earned)-1).Draw(t, "decision")
 			by := x - earned[k] // now it has earned x
-			s.Corrected(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: uint64(k + 2), Made: int64(k) * second,
+			s.Corrected(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: uint64(k + 2),
+				Made: int64(k) * second,
 				Mode: offer.ByPolicy, Shown: []string{"a"}, Choice: 1, Before: earned[k], Value: by}, 16)
 			earned[k] += by
 			revenue.Add(revenue, new(big.Rat).SetFloat64(by))

@@ -106,7 +106,8 @@ func TestItemsByHand(t *testing.T) {
 	expect.Equal(t, ids, []string{"b", "a"})
 	expect.Equal(t, sold, []Sold{{Shown: 3, Taken: 2, Revenue: precise.Of(6), Last: 11}, {Shown: 2, Last: 10}}, "items")
 	expect.Equal(t, items.Places,
-		[]Sold{{Shown: 3, Taken: 1, Revenue: precise.Of(3), Last: 11}, {Shown: 2, Taken: 1, Revenue: precise.Of(3), Last: 10}}, "places")
+		[]Sold{{Shown: 3, Taken: 1, Revenue: precise.Of(3), Last: 11}, {Shown: 2, Taken: 1, Revenue: precise.Of(3),
+			Last: 10}}, "places")
 
 	// Above twice the maximum number of items, the items shown most stay.
 	items.closed(sale(12, offer.ByPolicy, 1, "c", "b", "a"), 1) // b 4, a 3, c 1
@@ -231,12 +232,15 @@ func TestSeriesByHand(t *testing.T) {
 			StandardError: []*float64{nil, pointer(1)}},
 		// The leads are 2·4/3, then 4·4/3 and −3·4, because no sale was known when their cohorts began. A value among
 		// 2, 4 and 4 is at most 4 times as large.
-		OverChance: totals(&confseq.Mean{N: 1, Sum: precise.Of(8. / 3), Squares: precise.Of(64. / 9), First: 8, Bound: 8}, 2,
-			&confseq.Mean{N: 3, Sum: precise.Of(-4), Squares: precise.Of(64./9 + 256./9 + 144), First: 8, Bound: 16}, 4),
+		OverChance: totals(&confseq.Mean{N: 1, Sum: precise.Of(8. / 3), Squares: precise.Of(64. / 9), First: 8,
+			Bound: 8}, 2,
+			&confseq.Mean{N: 3, Sum: precise.Of(-4), Squares: precise.Of(64./9 + 256./9 + 144), First: 8,
+				Bound: 16}, 4),
 		// Two decisions that earn 2 and 4 against two that earn 0 and 2: 2 (3 − 1). Both have the sum of squares 2
 		// around their mean.
-		OverBaseline: &api.SeriesSums{Low: []*float64{pointer(0), pointer(2 * max(2-2*over, -4))}, Estimate: []*float64{pointer(0), pointer(4)},
-			High: []*float64{pointer(0), pointer(2 * min(2+2*over, 4))}},
+		OverBaseline: &api.SeriesSums{Low: []*float64{pointer(0), pointer(2 * max(2-2*over, -4))},
+			Estimate: []*float64{pointer(0), pointer(4)},
+			High:     []*float64{pointer(0), pointer(2 * min(2+2*over, 4))}},
 	}
 	expect.Equal(t, r, want, "the report", cmpopts.EquateApprox(0, 1e-12))
 	if r := s.Report("home", time.Minute, now, 3*time.Second, 100); len(r.Times) != 1 || r.Times[0] != 103 ||

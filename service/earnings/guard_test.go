@@ -233,9 +233,11 @@ func TestCollapses(t *testing.T) {
 			}
 			var queue []outcome
 			n := float64(s.run(g, rand.New(rand.NewPCG(seed, 4)), 1, days*perDay, &queue)) / perDay
-			if a := g.Alarm(); a == nil && c.check != "" || a != nil && (!strings.Contains(c.check, a.Check) || n < c.from ||
+			if a := g.Alarm(); a == nil && c.check != "" || a != nil && (!strings.Contains(c.check,
+				a.Check) || n < c.from ||
 				n > c.until || !g.FallsBack()) {
-				t.Errorf("%s, seed %d: on day %.2f the alarm is %+v, and falls back %v", name, seed, n, a, g.FallsBack())
+				t.Errorf("%s, seed %d: on day %.2f the alarm is %+v, and falls back %v", name, seed, n, a,
+					g.FallsBack())
 			}
 		}
 	}

@@ -541,7 +541,8 @@ func TestLateSalesEndAnAlarm(t *testing.T) {
 		t.Errorf("after late sales the alarm is %+v, was %+v", g.Report("").Alarm, g.Sales)
 	}
 	over := late(2014)
-	if over == nil || *over != (Doubt{over.From, 2010, true}) || over.From < 1990 || over.From > 2010 || g.Sales != nil {
+	if over == nil || *over != (Doubt{over.From, 2010,
+		true}) || over.From < 1990 || over.From > 2010 || g.Sales != nil {
 		t.Errorf("after late sales the decisions %+v are in doubt, with the alarm %+v", over, g.Sales)
 	}
 	if over != nil && (!over.Has(over.From, true) || over.Has(over.From, false) || over.Has(2010, true)) {

@@ -101,8 +101,9 @@ func TestAuditOfUnlawfulEntries(t *testing.T) {
 		// 11
 		offer("c"),
 		&eventlog.Corrected{Decision: "b", Entry: 9, Mode: 1, Shown: []string{"i"}, Choice: 1, Value: 1},
-		&eventlog.Corrected{Decision: "b", Correction: "r", Entry: 9, Mode: 1, Shown: []string{"i"}, Choice: 1, Before: 1,
-			Value: -1, InTime: true, Bound: 1}, // 14, of an outcome that was late
+		&eventlog.Corrected{Decision: "b", Correction: "r", Entry: 9, Mode: 1, Shown: []string{"i"}, Choice: 1,
+			Before: 1,
+			Value:  -1, InTime: true, Bound: 1}, // 14, of an outcome that was late
 	} {
 		entry := []byte{1, 99}
 		if body != nil {

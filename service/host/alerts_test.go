@@ -42,7 +42,11 @@ func TestStartedTwice(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	at, ended := make(chan string), make(chan error)
 	go func() {
-		ended <- Run(ctx, c, Options{Serving: func(ctx context.Context, address string) { at <- address; <-ctx.Done() }})
+		ended <- Run(ctx, c, Options{Serving: func(ctx context.Context,
+			address string) {
+			at <- address
+			<-ctx.Done()
+		}})
 	}()
 	for _, address := range []string{<-at, "127.0.0.1:0"} {
 		second := *c

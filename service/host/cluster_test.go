@@ -261,10 +261,12 @@ func TestStreamIsLost(t *testing.T) {
 	fresh := Default()
 	fresh.Data, fresh.Log.URL, fresh.Listen = t.TempDir(), url, "127.0.0.1:0"
 	begins := func(*engine.Engine) error { return errors.New("it begins a new log") }
-	expect.Part(Run(t.Context(), fresh, Options{Opened: begins}))(t, "this log is empty, but another log wrote OBJ_vitrine-snapshots")
+	expect.Part(Run(t.Context(), fresh, Options{Opened: begins}))(t,
+		"this log is empty, but another log wrote OBJ_vitrine-snapshots")
 	fatal.Or(js.Publish("$O.vitrine-snapshots.M."+base64.URLEncoding.EncodeToString([]byte("a")), nil))(t) // it is unreadable
 	ctx, stop := context.WithCancel(t.Context())
-	expect.Error(t, Run(ctx, fresh, Options{Opened: begins, Logger: slog.New(slog.NewTextHandler(stopper(stop), nil))}), nil,
+	expect.Error(t, Run(ctx, fresh, Options{Opened: begins, Logger: slog.New(slog.NewTextHandler(stopper(stop),
+		nil))}), nil,
 		"it waits for the snapshots")
 }
 
@@ -383,7 +385,8 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 	bucket := fatal.Or(js.ObjectStore("vitrine-snapshots"))(t)
 	log, hash := strings.Repeat("ab", 16), strings.Repeat("cd", 16)
 	for position, isRead := range map[string]bool{
-		"9 " + log + " " + hash: true, "": false, "-9 " + log + " " + hash: false, "9 ab " + hash: false, "9 " + log + " x": false,
+		"9 " + log + " " + hash: true, "": false, "-9 " + log + " " + hash: false, "9 ab " + hash: false,
+		"9 " + log + " x": false,
 	} {
 		for _, name := range []string{"a", "b"} {
 			fatal.Or(bucket.Put(&nats.ObjectMeta{Name: name, Metadata: map[string]string{"position": position}},

@@ -113,7 +113,8 @@ func TestDefaultsFile(t *testing.T) {
 // The proxies in deploy/ let the service's largest body through. nginx's m are MiB, Caddy's MB are 10⁶ bytes.
 func TestProxiesTakeABody(t *testing.T) {
 	c := fatal.Or(ReadConfig("../../deploy/defaults.toml"))(t)
-	for file, bound := range map[string]string{"nginx.conf": "client_max_body_size %dm;", "Caddyfile": "max_size %dMiB\n"} {
+	for file, bound := range map[string]string{"nginx.conf": "client_max_body_size %dm;",
+		"Caddyfile": "max_size %dMiB\n"} {
 		text := string(fatal.Or(os.ReadFile("../../deploy/proxies/" + file))(t))
 		if want := fmt.Sprintf(bound, c.Limits.Body>>20); !strings.Contains(text, want) {
 			t.Errorf("deploy/proxies/%s lacks %q", file, want)

@@ -119,7 +119,10 @@ func TestLogIsRemoved(t *testing.T) {
 	c := Default()
 	c.Data, c.Listen = r.data, "127.0.0.1:0"
 	ctx, stop := context.WithCancel(t.Context())
-	err := Run(ctx, c, Options{Logger: slog.New(slog.DiscardHandler), Serving: func(context.Context, string) { stop() }})
+	err := Run(ctx, c, Options{Logger: slog.New(slog.DiscardHandler), Serving: func(context.Context,
+		string) {
+		stop()
+	}})
 	expect.Part(err)(t, "this log is empty, but another log wrote "+snapshot+" and "+base, "it ends with")
 	fatal.If(t, os.Remove(base))
 	fatal.If(t, os.WriteFile(snapshot, []byte("damaged"), 0o600))
@@ -134,7 +137,8 @@ func TestRetentionIsShort(t *testing.T) {
 	r.stop()
 	for age, want := range map[time.Duration]bool{time.Minute: true, 24 * time.Hour: false} {
 		r := runsWith(t, "", r.data, Options{}, func(c *Config) { c.Retention.Age.Duration = age })
-		expect.Equal(t, r.said("age is shorter than the placement's attribution window"), want, "with an age of", age, "it says so")
+		expect.Equal(t, r.said("age is shorter than the placement's attribution window"), want, "with an age of",
+			age, "it says so")
 		r.stop()
 	}
 }
@@ -160,7 +164,10 @@ func TestLogEndsBeforeSnapshots(t *testing.T) {
 	c := Default()
 	c.Data, c.Listen = r.data, "127.0.0.1:0"
 	ctx, stop := context.WithCancel(t.Context())
-	err := Run(ctx, c, Options{Logger: slog.New(slog.DiscardHandler), Serving: func(context.Context, string) { stop() }})
+	err := Run(ctx, c, Options{Logger: slog.New(slog.DiscardHandler), Serving: func(context.Context,
+		string) {
+		stop()
+	}})
 	expect.Part(err)(t, "the log ends before "+snapshot+" and "+base+": eventlog: the log ends before", "it ends with")
 	expect.Contains(t, hint.Of(err), "move these files away", "the hint")
 	fatal.If(t, os.Remove(base))

@@ -61,7 +61,8 @@ func TestFullness(t *testing.T) {
 	for _, c := range []struct {
 		free, all float64
 		full      bool
-	}{{0, 0, false}, {0, 1e9, true}, {4.9e9, 100e9, true}, {5e9, 100e9, false}, {9.9e9, 1e12, true}, {10e9, 1e12, false}} {
+	}{{0, 0, false}, {0, 1e9, true}, {4.9e9, 100e9, true}, {5e9, 100e9, false}, {9.9e9, 1e12, true}, {10e9, 1e12,
+		false}} {
 		for _, external := range []bool{false, true} {
 			text := fullness(c.free, c.all, external)
 			if (text != "") != c.full || c.full && strings.Contains(text, "Decisions are refused") == external {

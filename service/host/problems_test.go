@@ -63,5 +63,6 @@ func TestFollowerIsFarBehind(t *testing.T) {
 		wants(l, 2*time.Second, "bad", "behind the log for 1m1s")
 	}
 	ahead.Store(int64(time.Minute))
-	wants(&session{shared: store, engine: e}, time.Minute, "bad", "follows the log, and has not reached its servers for 1m")
+	wants(&session{shared: store, engine: e}, time.Minute, "bad",
+		"follows the log, and has not reached its servers for 1m")
 }

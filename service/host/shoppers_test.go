@@ -189,12 +189,15 @@ func TestShoppersStreamIsGone(t *testing.T) {
 	fatal.If(t, natstest.JetStream(t, url).DeleteStream("vitrine-shoppers"))
 	leader.ask(503, "POST", "/v1/placements/home/decisions", `{"shopper_id":"x","items":[{"id":"boots","features":{"x":1}}]}`)
 	expect.Equal(t, follower.shows("c"), true, "the item that a stranger bought is shown")
-	expect.Equal(t, rings(follower) && follower.said("the stream of shoppers' keys was missing"), true, "the follower says so")
-	expect.Equal(t, rings(leader) || leader.said("the stream of shoppers' keys was missing"), false, "the leader, which made the first, says so")
+	expect.Equal(t, rings(follower) && follower.said("the stream of shoppers' keys was missing"), true,
+		"the follower says so")
+	expect.Equal(t, rings(leader) || leader.said("the stream of shoppers' keys was missing"), false,
+		"the leader, which made the first, says so")
 	leader.stop()
 	follower.until("the follower leads", func() bool { return follower.said("this process writes the log now") })
 	runsWith(t, url, t.TempDir(), Options{TakeOver: true}, nil)
-	follower.until("the follower opens the log again", func() bool { return follower.said("the log will be opened again") })
+	follower.until("the follower opens the log again",
+		func() bool { return follower.said("the log will be opened again") })
 	follower.until("it still says so", func() bool {
 		code, text := follower.get("/v1/overview")
 		return code == 200 && strings.Contains(text, "remembered shoppers are new")

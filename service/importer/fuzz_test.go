@@ -20,7 +20,8 @@ const placement = `{"max_size":2,"log_items":"all","features":[{"name":"price","
 // Any bytes are read as a log, or an error names it; decisions that are read can be imported or are refused.
 func FuzzRead(f *testing.F) {
 	for format, texts := range map[string][]string{
-		"csv": {"decision_id,item,chosen\na,x,1\nb,x,1\na,y,1\n", "decision_id,item,chosen,shown,price,propensity,law\na,x,1,1,2,.5,\na,y,0,0,3,.5,\n", "decision_id;item\n", "\ufeffdecision_id,item,chosen\n\"a\n"},
+		"csv": {"decision_id,item,chosen\na,x,1\nb,x,1\na,y,1\n",
+			"decision_id,item,chosen,shown,price,propensity,law\na,x,1,1,2,.5,\na,y,0,0,3,.5,\n", "decision_id;item\n", "\ufeffdecision_id,item,chosen\n\"a\n"},
 		"obp": {"decision_id,item_id,click,propensity_score\na,x,1,.5\nb,y,1,.5\na,y,0,.5\n"},
 		"personalizer": {`{"_label_cost":-0.25,"_label_probability":1,"_label_probability":1,"EventId":"x y","DeferredAction":true,"o":[{"v":0.25,"ActionTaken":true}],"a":[2,1],"p":[0.5,0.5],"c":{"FromUrl":[{"age":4},{"u":{"v":[1,"w"]}}],"_multi":[{"_tag":"a","i":{"constant":1,"id":"a"},"j":[{"price":1},{}]},{"T":{"x":1}}]}}`,
 			`{"_label_cost":-1,"_outcomes":[{"_a":0,"_p":1}],"c":{"_multi":[{"_slot_id":0}]}}`},

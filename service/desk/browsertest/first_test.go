@@ -34,7 +34,8 @@ func TestFirstRun(t *testing.T) {
 // The first steps of a placement stay until the last one is done, also on the placement's own page.
 func TestFirstStepsStay(t *testing.T) {
 	s := serve(t, nil)
-	fatal.Or(s.Put(t.Context(), "home", &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "price", Kind: "number"}}}))(t)
+	fatal.Or(s.Put(t.Context(), "home", &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "price",
+		Kind: "number"}}}))(t)
 	b := open(t, s.base)
 	b.visit("/placements/home")
 	b.reads("Your placement, in four steps")

@@ -54,8 +54,9 @@ func TestUndoOvertaken(t *testing.T) {
 	expect.Equal(t, mode(), api.Shadow, "an undo in spite of warnings")
 
 	p := fatal.Or(s.Placement(t.Context(), "home"))(t)
-	p.Notes, p.Warnings, p.Mode, p.Experiment = nil, nil, api.Experimenting, &api.Experiment{Name: "summer", Variants: []api.Variant{
-		{Name: "shop", Show: api.ShowBaseline, Share: 0.5}, {Name: "ours", Show: api.ShowPolicy, Share: 0.5}}}
+	p.Notes, p.Warnings, p.Mode, p.Experiment = nil, nil, api.Experimenting, &api.Experiment{Name: "summer",
+		Variants: []api.Variant{
+			{Name: "shop", Show: api.ShowBaseline, Share: 0.5}, {Name: "ours", Show: api.ShowPolicy, Share: 0.5}}}
 	fatal.Or(s.Put(t.Context(), "home", p))(t)
 	b.visit("/placements/home/history")
 	b.reads("summer")

@@ -81,7 +81,8 @@ func withDemo(c *host.Config, o *host.Options) {
 // withKey adds a key of all scopes with a token, one that may only read with the token "read-" and the first one, and one of
 // another placement with "other-" and the first one.
 func withKey(t *testing.T, token string) func(*host.Config, *host.Options) {
-	all, reads, other := sha256.Sum256([]byte(token)), sha256.Sum256([]byte("read-"+token)), sha256.Sum256([]byte("other-"+token))
+	all, reads, other := sha256.Sum256([]byte(token)), sha256.Sum256([]byte("read-"+token)),
+		sha256.Sum256([]byte("other-"+token))
 	text := fmt.Sprintf("[[key]]\nname = \"shop\"\nsha256 = %q\nscopes = [\"read\", \"decide\", \"outcome\", "+
 		"\"admin\"]\n[[key]]\nname = \"reader\"\nsha256 = %q\nscopes = [\"read\"]\n[[key]]\nname = \"other\"\nsha256 = %q\n"+
 		"scopes = [\"read\", \"admin\"]\nplacements = [\"other\"]\n", hex.EncodeToString(all[:]),

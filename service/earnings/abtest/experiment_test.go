@@ -59,7 +59,8 @@ func TestDistinctUnits(t *testing.T) {
 				c.entry++
 				first := 0.9 - 0.8*float64(2*k/n)
 				c.Divide(&api.Experiment{Name: "x", Control: "a", Variants: []api.Variant{
-					{Name: "a", Show: api.ShowUniform, Share: first}, {Name: "b", Show: api.ShowUniform, Share: 1 - first}}}, c.entry, 0)
+					{Name: "a", Show: api.ShowUniform, Share: first}, {Name: "b", Show: api.ShowUniform,
+						Share: 1 - first}}}, c.entry, 0)
 			}
 			unit := rng.Uint64()
 			class := c.Class(unit)
@@ -85,7 +86,8 @@ func TestDistinctUnits(t *testing.T) {
 func (c *counter) correct(entry uint64, before, after float64) {
 	o := c.shown[entry]
 	c.Correct(&eventlog.Corrected{Correction: "c", Entry: entry, Made: o.Time, Variant: o.Variant, Shown: []string{"i"},
-		Choice: 1, Before: before, Value: after - before, InTime: true, Bound: o.Bound(), Unit: o.Unit, Segment: c.value},
+		Choice: 1, Before: before, Value: after - before, InTime: true, Bound: o.Bound(), Unit: o.Unit,
+		Segment: c.value},
 		cohortLength)
 }
 
@@ -189,8 +191,9 @@ func TestCorrectedAfterMove(t *testing.T) {
 		t.Errorf("the difference is %v and the bound %v, want %v and 2e9", n.Average(), n.Bound, m.Average())
 	}
 	v := have.Report("", time.Second, cohortLength).Verdict
-	if v.Result != api.Continue || !strings.Contains(v.Reason, "; all intervals are wide because the decision of log entry 4007 "+
-		"earned 1000000000: if that value is wrong, ") {
+	if v.Result != api.Continue || !strings.Contains(v.Reason,
+		"; all intervals are wide because the decision of log entry 4007 "+
+			"earned 1000000000: if that value is wrong, ") {
 		t.Errorf("%+v", v)
 	}
 }
@@ -204,7 +207,8 @@ func TestOutlier(t *testing.T) {
 		}
 		c.sell(200, earned)
 		c.advance()
-		if reason := c.Report("", time.Second, cohortLength).Verdict.Reason; strings.Contains(reason, "log entry 202") != want {
+		if reason := c.Report("", time.Second, cohortLength).Verdict.Reason; strings.Contains(reason,
+			"log entry 202") != want {
 			t.Errorf("%v earned: %s", earned, reason)
 		}
 	}

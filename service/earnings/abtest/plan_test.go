@@ -74,7 +74,8 @@ func TestPlanReport(t *testing.T) {
 		t.Errorf("%v decisions in halves, %v in tenths, %v with a holdout, %v of three", large, uneven, out, three)
 	}
 	b.Dispersion = 4
-	if again := *b.Report([]float64{0.5, 0.5}, 0, []float64{0.2}, 0).Gains[0].Decisions; again < 3*large || again > 4*large {
+	if again := *b.Report([]float64{0.5, 0.5}, 0, []float64{0.2},
+		0).Gains[0].Decisions; again < 3*large || again > 4*large {
 		t.Errorf("%v decisions if shoppers come back, %v if not", again, large)
 	}
 	if r := (&abtest.Basis{}).Report([]float64{0.5, 0.5}, 0, nil, 0); r.Mean != 0 || len(r.Gains) != 0 {

@@ -109,7 +109,8 @@ func TestErrorOfSeen(t *testing.T) {
 	for _, n := range []int{2, 4} {
 		d := &api.Experiment{Control: "0"}
 		for v := range n {
-			d.Variants = append(d.Variants, api.Variant{Name: fmt.Sprint(v), Show: api.ShowUniform, Share: 1 / float64(n)})
+			d.Variants = append(d.Variants, api.Variant{Name: fmt.Sprint(v), Show: api.ShowUniform,
+				Share: 1 / float64(n)})
 		}
 		e, found := New(1, 0, d, 1), 0
 		for k := range 400 {

@@ -34,7 +34,8 @@ func (g *gallery) play(seed uint64, visits int) (alarms bool) {
 			d.Variants = append(d.Variants, api.Variant{Name: string(rune('a' + v)), Show: api.ShowUniform,
 				Share: (1 - share) / float64(max(g.variants, 2)-1)})
 		}
-		d.Variants = append(d.Variants, api.Variant{Name: string(rune('a' + len(d.Variants))), Show: api.ShowUniform, Share: share})
+		d.Variants = append(d.Variants, api.Variant{Name: string(rune('a' + len(d.Variants))),
+			Show: api.ShowUniform, Share: share})
 		return d
 	}
 	share := 0.5
@@ -209,7 +210,8 @@ func TestHoldoutSeenLess(t *testing.T) {
 		look: func(_ *abtest.Experiment, r *api.ExperimentReport) { last = r }}
 	g.play(1, 3000)
 	expect.Equal(t, strings.HasSuffix(last.Verdict.Reason,
-		": do not trust the differences, find the cause, and set holdout_share to 0 and back to compare again"), true, last.Verdict.Reason)
+		": do not trust the differences, find the cause, and set holdout_share to 0 and back to compare again"),
+		true, last.Verdict.Reason)
 }
 
 // A copy stays as it is while the experiment goes on. Decisions of an earlier experiment are not seen in a later one.

@@ -82,6 +82,7 @@ func TestSmallSegments(t *testing.T) {
 	for n := range 8 {
 		c.sell(Unit("home", fmt.Sprint(n)), 1)
 		c.advance()
-		expect.Equal(t, c.Report("", 16, cohortLength).Segments[0].Variants[1].Difference != nil, n == 7, n+1, "shoppers")
+		expect.Equal(t, c.Report("", 16, cohortLength).Segments[0].Variants[1].Difference != nil, n == 7, n+1,
+			"shoppers")
 	}
 }

@@ -102,8 +102,10 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		e.Enter(entry, now, cohort, o)
 		e.Leave(entry, now, cohort, closed, segment)
 		if earned := closed.Earned(); c.refunds != nil && earned > 0 && rng.Float64() < c.refunds[class] {
-			e.Correct(&eventlog.Corrected{Correction: "r", Entry: entry, Made: now, Variant: o.Variant, Shown: []string{"i"},
-				Choice: 1, Before: earned, Value: -earned, Withdraws: true, InTime: true, Bound: closed.Bound(), Unit: o.Unit,
+			e.Correct(&eventlog.Corrected{Correction: "r", Entry: entry, Made: now, Variant: o.Variant,
+				Shown:  []string{"i"},
+				Choice: 1, Before: earned, Value: -earned, Withdraws: true, InTime: true, Bound: closed.Bound(),
+				Unit:    o.Unit,
 				Segment: segment}, cohort)
 		}
 		if n%every == every-1 {
@@ -184,9 +186,11 @@ func TestSilence(t *testing.T) {
 		"sells a fifteenth":  {trial{rates: []float64{0.3, 0.02}}, false},
 		"a sale ends":        {trial{rates: []float64{0.4, 0.4}, segments: from(1, 2000, 0.05)}, false},
 		"one in ten returns": {trial{rates: []float64{0.5, 0.5}, shoppers: 20, segments: every(10)}, false},
-		"returning, silent":  {trial{rates: []float64{0.5, 0.7}, shoppers: 1000, segments: every(5), lost: [2]int{1600, 6000}}, true},
-		"often, silent":      {trial{rates: []float64{0.5, 0.5}, shoppers: 300, segments: every(5), lost: [2]int{1600, 6000}}, true},
-		"a sale begins":      {trial{rates: []float64{0.4, 0.4}, segments: from(0.01, 2000, 1)}, false},
+		"returning, silent": {trial{rates: []float64{0.5, 0.7}, shoppers: 1000, segments: every(5),
+			lost: [2]int{1600, 6000}}, true},
+		"often, silent": {trial{rates: []float64{0.5, 0.5}, shoppers: 300, segments: every(5),
+			lost: [2]int{1600, 6000}}, true},
+		"a sale begins": {trial{rates: []float64{0.4, 0.4}, segments: from(0.01, 2000, 1)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(4) {
@@ -203,7 +207,8 @@ func TestSilence(t *testing.T) {
 					got && last.Verdict.Result != api.Stop {
 					t.Fatalf("%+v of %+v", last.Verdict, last.Variants)
 				}
-				if b := last.Variants[1]; b.Worth != nil || c.lost == [2]int{1600, 6000} && (b.WithoutSale != b.Silence ||
+				if b := last.Variants[1]; b.Worth != nil || c.lost == [2]int{1600,
+					6000} && (b.WithoutSale != b.Silence ||
 					math.Abs(float64(b.Silence)-2200) > 200) {
 					t.Fatalf("%+v", b)
 				}
@@ -352,7 +357,8 @@ func TestEvictedDecisions(t *testing.T) {
 			return &api.Experiment{Name: "x", Control: "a", Variants: []api.Variant{
 				{Name: "a", Show: api.ShowUniform, Share: 1 - share}, {Name: "b", Show: api.ShowUniform, Share: share}}}
 		}
-		for _, e := range []*abtest.Experiment{abtest.New(1, 0, design(c.share), cohort), abtest.NewHoldout(c.share, 1, 0, cohort)} {
+		for _, e := range []*abtest.Experiment{abtest.New(1, 0, design(c.share), cohort), abtest.NewHoldout(c.share,
+			1, 0, cohort)} {
 			if e.IsHoldout && c.later != c.share {
 				continue
 			}
@@ -399,7 +405,8 @@ func TestEvictedDecisions(t *testing.T) {
 				}
 				continue
 			}
-			expect.Equal(t, strings.TrimSpace(last.Verdict.Result+" "+last.Verdict.Variant), c.want, name, ":", last.Verdict.Reason)
+			expect.Equal(t, strings.TrimSpace(last.Verdict.Result+" "+last.Verdict.Variant), c.want, name, ":",
+				last.Verdict.Reason)
 			expect.Equal(t, len(last.Gains()) == 0, c.want == api.Stop, name, ": the gains")
 			if c.want == api.Stop {
 				expect.Contains(t, last.Verdict.Reason, `" left memory before their outcome: do not trust the differences`)
@@ -508,7 +515,8 @@ func TestRest(t *testing.T) {
 		{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, cohort)
 	unit := uint64(7)
 	name := e.Name(e.Class(unit))
-	o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}}, Estimates: offer.Estimates{Variant: name, Unit: unit}}
+	o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}}, Estimates: offer.Estimates{Variant: name,
+		Unit: unit}}
 	e.Enter(2, 0, cohort, o)
 	e.Leave(2, 0, cohort, &offer.Closed{Offer: o, Entry: 2, Choice: 1}, "")
 	correct := func(before, value float64, inTime bool) {
@@ -546,7 +554,8 @@ func TestCohortsThatBeginAgain(t *testing.T) {
 	unit := uint64(7)
 	name := e.Name(e.Class(unit))
 	sell := func(entry uint64) {
-		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}}, Estimates: offer.Estimates{Variant: name, Unit: unit}}
+		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}}, Estimates: offer.Estimates{Variant: name,
+			Unit: unit}}
 		e.Enter(entry, 0, cohort, o)
 		e.Leave(entry, 0, cohort, &offer.Closed{Offer: o, Entry: entry, Choice: 1}, "")
 	}

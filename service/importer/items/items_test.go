@@ -47,20 +47,23 @@ func TestNotUTF8(t *testing.T) {
 	visit := func(*api.CatalogueItem) error { return nil }
 	expect.Part(items.Read(inFile(t, "items.csv", text), m, visit))(t,
 		`items.csv: line 3: column title: "Chaussures d'\xe9t\xe9" is not UTF-8: convert the file`)
-	m = fatal.Or(items.ReadMapping(inFile(t, "m.toml", []byte("columns.id = \"id\"\nfeatures.price = \"price\"\n")), features))(t)
+	m = fatal.Or(items.ReadMapping(inFile(t, "m.toml", []byte("columns.id = \"id\"\nfeatures.price = \"price\"\n")),
+		features))(t)
 	fatal.If(t, items.Read(inFile(t, "items.csv", text), m, visit))
-	expect.Part(items.Read(inFile(t, "items.jsonl", []byte("{\"id\":\"a\"}\n{\"id\":\"\xe9\"}\n")), m, visit))(t, "UTF-8")
+	expect.Part(items.Read(inFile(t, "items.jsonl", []byte("{\"id\":\"a\"}\n{\"id\":\"\xe9\"}\n")), m, visit))(t,
+		"UTF-8")
 }
 
 // A mapping with only a delimiter leaves the columns to their names. One of columns names the ids.
 func TestDelimiterAlone(t *testing.T) {
 	m := fatal.Or(items.ReadMapping(inFile(t, "m.toml", []byte("delimiter = \";\"\n")), features))(t)
-	fatal.If(t, items.Read(inFile(t, "items.csv", []byte("id;price;colour\nx;2;red\n")), m, func(i *api.CatalogueItem) error {
-		if i.ID != "x" || len(i.Features) != 1 || len(i.Attributes) != 1 {
-			t.Errorf("%+v", i)
-		}
-		return nil
-	}))
+	fatal.If(t, items.Read(inFile(t, "items.csv", []byte("id;price;colour\nx;2;red\n")), m,
+		func(i *api.CatalogueItem) error {
+			if i.ID != "x" || len(i.Features) != 1 || len(i.Attributes) != 1 {
+				t.Errorf("%+v", i)
+			}
+			return nil
+		}))
 	expect.Part(items.ReadMapping(inFile(t, "m.toml", []byte("[features]\nprice = \"eur\"\n")), features))(t,
 		"columns.id is missing")
 }
@@ -69,12 +72,13 @@ func TestDelimiterAlone(t *testing.T) {
 func TestOldWindow(t *testing.T) {
 	m := fatal.Or(items.ReadMapping("", nil))(t)
 	read := func(from string) error {
-		return items.Read(inFile(t, "items.csv", []byte("id,valid_from,valid_until\nx,"+from+",\"\"\n")), m, func(i *api.CatalogueItem) error {
-			if i.ValidFrom == nil || i.ValidFrom.Format("2006-01-02") != from || i.ValidUntil != nil {
-				t.Errorf("%s: %+v", from, i)
-			}
-			return nil
-		})
+		return items.Read(inFile(t, "items.csv", []byte("id,valid_from,valid_until\nx,"+from+",\"\"\n")), m,
+			func(i *api.CatalogueItem) error {
+				if i.ValidFrom == nil || i.ValidFrom.Format("2006-01-02") != from || i.ValidUntil != nil {
+					t.Errorf("%s: %+v", from, i)
+				}
+				return nil
+			})
 	}
 	fatal.If(t, read("1900-01-01"))
 	expect.Part(read("ever"))(t, `column valid_from: "ever" is not a time`)
