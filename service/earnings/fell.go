@@ -13,16 +13,16 @@ const (
 	leastPast   = 0.9 // least earnings as a multiple of earlier ones
 )
 
-// Fell returns the policy's earnings per decision in the last four whole weeks that have ended as a multiple of those in the twelve weeks
-// before, or in fewer if the policy is younger. It returns nil unless they certainly fell below leastPast. Over all
-// weeks, it errs with a probability of at most guardError/5.
+// Fell compares the policy's earnings per decision in the last four whole weeks whose attribution window is over with
+// the twelve weeks before, or with fewer if the policy is younger. It returns the ratio, or nil unless earnings
+// certainly fell below leastPast. Over all weeks, it errs with a probability of at most guardError/5.
 //
 // A week begins with the second of the policy's first decision, or with the bucket that contains it. So weekdays weigh
 // about the same on both sides. Earnings that stay low become the earlier ones within some months.
 //
 // Late outcomes and corrections do not count: they would be in the earlier weeks, and not yet in the last ones.
 //
-// Too many of the decisions that stay in memory are sales, so Fell knows nothing if more than a few of the policy's left it.
+// If many of the policy's decisions left memory, too many of the others are sales, and Fell returns nil.
 func (s *Series) Fell(window time.Duration) *api.Interval {
 	const week = int64(week / time.Second)
 	first := slices.IndexFunc(s.buckets, func(b bucket) bool { return b.arms[0].Rounds > 0 })
@@ -55,5 +55,7 @@ func (s *Series) Fell(window time.Duration) *api.Interval {
 	if low <= 0 || high >= leastPast*low || !recent.few(0) || !before.few(0) {
 		return nil
 	}
-	return &api.Interval{Low: max(now.Low(alpha), 0) / past.High(alpha), Estimate: now.Average() / past.Average(), High: max(high, 0) / low}
+	return &api.Interval{
+		Low: max(now.Low(alpha), 0) / past.High(alpha), Estimate: now.Average() / past.Average(), High: max(high, 0) / low,
+	}
 }

@@ -135,7 +135,8 @@ const (
 // Restart drops the sums and ends any alarm. Watching starts after an entry. How late sales are reported is still known:
 // a checkout that breaks with the change that restarts the guard must ring, too. Your own pages stay known.
 func (g *Guard) Restart(entry uint64) {
-	*g = Guard{Watch: g.Watch, Currency: g.Currency, since: entry, baseline: g.baseline, sales: g.sales.again(g.Watch.Window)}
+	*g = Guard{Watch: g.Watch, Currency: g.Currency, since: entry, baseline: g.baseline,
+		sales: g.sales.again(g.Watch.Window)}
 	g.Entry = entry
 }
 

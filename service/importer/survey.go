@@ -375,7 +375,7 @@ func (r *Recognized) skips(v *Survey, name string) bool {
 	case name == "", slices.Contains(r.Mapping.roles(), name):
 		return true
 	case v.ours && exportedOnly[name]:
-		return name != "variant" || !v.columns[name].varies // that of an experiment is the same for all items
+		return name != "variant" || !v.columns[name].varies // an experiment has one for all items
 	case repeats(format) && isRepeated(name, v.names):
 		return true
 	case format == "obp":

@@ -127,7 +127,8 @@ func Empty(design *api.Experiment) *Experiment {
 		Results: NewResults(n), metrics: newMetrics(design), firsts: newResults(n),
 		reported: make([]uint64, numMetrics+len(design.Metrics)),
 		groups:   make([]offer.Totals, n), later: make([]precise.Sum, n), asked: make([]uint64, n),
-		evicted: make([]uint64, n), missing: make([]float64, n), units: make([]float64, n), signs: make([]signs, n), seen: make([]uint64, seenUnits/64),
+		evicted: make([]uint64, n), missing: make([]float64, n), units: make([]float64, n),
+		signs: make([]signs, n), seen: make([]uint64, seenUnits/64),
 	}
 }
 
@@ -167,8 +168,8 @@ func (e *Experiment) newSample() *sample {
 	return s
 }
 
-// Mark is how a decision takes part in an experiment: 0 if it does not count, otherwise 1 + its class, plus MaxVariants if
-// it is also its unit's first decision, and deferred.
+// Mark is how a decision takes part in an experiment: 0 if it does not count, otherwise 1 + its class, plus MaxVariants
+// if it is also its unit's first decision, and deferred.
 type Mark = uint8
 
 // MaxMark is the largest mark.

@@ -92,7 +92,8 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	few, unseen, most := "", "", 0.0
 	for class := range e.groups {
 		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class],
-			ExpiredEarly: e.evicted[class], Units: uint64(math.Round(e.units[class])), Group: e.groups[class].Report(), Later: e.later[class].Value(), Share: e.shares[class]}
+			ExpiredEarly: e.evicted[class], Units: uint64(math.Round(e.units[class])), Group: e.groups[class].Report(),
+			Later: e.later[class].Value(), Share: e.shares[class]}
 		v.Mean = e.mean(class)
 		if less := e.unseen(class, &v); less > most {
 			most = less
@@ -175,7 +176,9 @@ const outlierTimes = 100
 // There is no gain while too many decisions of one side left memory.
 func (e *Experiment) Gain() (g api.Gain, ok bool) {
 	d, ok := e.difference(notHeldOut, heldOut)
-	ok = ok && !api.ManyEvicted(e.evicted[notHeldOut], e.asked[notHeldOut]) && !api.ManyEvicted(e.evicted[heldOut], e.asked[heldOut])
+	for class, n := range e.evicted {
+		ok = ok && !api.ManyEvicted(n, e.asked[class])
+	}
 	n := e.groups[notHeldOut].Rounds
 	late := api.PerDecision(e.later[notHeldOut].Value(), n) - api.PerDecision(e.later[heldOut].Value(), e.groups[heldOut].Rounds)
 	return api.Gain{Over: api.Holdout, Randomized: true, Since: timeOf(e.begun), Decisions: n, PerDecision: d,
